@@ -1,0 +1,66 @@
+"""Every error that a person can meet, as one tree.
+
+    ChatbotError                    one clear sentence; exit code 1
+    |- InputError                   what was given is wrong; exit code 2
+    |  |- SettingsError             an unknown setting or an impossible value, by name
+    |  |- TokenizerError            a tokenizer that cannot be read or used for chat
+    |  `- BudgetError               required parts do not fit the window; says by how much
+    |- ModelError                   a model cannot be found, fetched, read or fitted
+    |- EngineError                  a reply failed while it was being made
+    |  |- OutOfMemoryError          memory ran out; the turn is kept, the next one works
+    |  `- EngineBusyError           the engine did not become free in time
+    `- StoreError                   the database cannot be read or written
+
+`retrieval` has its own small tree (`retrieval.types.RetrievalError`).
+"""
+
+
+class ChatbotError(Exception):
+    """Base of all errors that carry a sentence for the user. `str(error)` is that sentence."""
+
+    exit_code = 1
+
+
+class InputError(ChatbotError):
+    """Something that the user gave is wrong; the sentence says what, and what to do."""
+
+    exit_code = 2
+
+
+class SettingsError(InputError):
+    """A setting is unknown, or its value impossible."""
+
+
+class TokenizerError(InputError):
+    """A tokenizer cannot be read, or has no usable chat format."""
+
+
+class BudgetError(InputError):
+    """The system text and the question alone do not fit the window.
+
+    `missing_tokens` is how many tokens too many there are.
+    """
+
+    def __init__(self, message: str, missing_tokens: int) -> None:
+        super().__init__(message)
+        self.missing_tokens = missing_tokens
+
+
+class ModelError(ChatbotError):
+    """A model cannot be found, fetched, read or fitted into memory."""
+
+
+class EngineError(ChatbotError):
+    """A reply failed while it was being made."""
+
+
+class OutOfMemoryError(EngineError):
+    """Memory ran out during a reply."""
+
+
+class EngineBusyError(EngineError):
+    """The engine did not become free in time."""
+
+
+class StoreError(ChatbotError):
+    """The conversation database cannot be read or written."""

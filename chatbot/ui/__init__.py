@@ -1,0 +1,1 @@
+"""The page: Gradio Blocks over `Chat`. Events to widgets, no decisions."""
