@@ -66,7 +66,12 @@ class Settings(BaseModel):
     )
 
     # Reply
-    reply_tokens: int = Field(512, ge=1, le=32768, description="most tokens of one reply")
+    reply_tokens: int = Field(
+        0,
+        ge=0,
+        le=32768,
+        description="most tokens of one reply; 0: a quarter of the window, at most 512",
+    )
     temperature: float = Field(0.0, ge=0.0, le=2.0, description="0 is greedy, repeatable")
     top_p: float = Field(
         1.0, ge=0.0, le=1.0, description="sample from the likeliest tokens of this total share"
