@@ -1,0 +1,5 @@
+"""`python -m chatbot`."""
+
+from chatbot.start import start
+
+start()

@@ -1,0 +1,124 @@
+"""The command line: picks the command, reads settings, turns errors into one line and a code.
+
+Knows no command's work; each lives in `chatbot.commands`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import NoReturn
+
+from chatbot.commands import COMMANDS
+from chatbot.console import Console, quiet_libraries
+from chatbot.errors import ChatbotError, InputError
+from chatbot.settings import add_flags, flags_of, load_settings
+from retrieval.types import RetrievalError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports wrong arguments as every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; '{self.prog} --help' explains the arguments.")
+
+
+def entry() -> NoReturn:
+    """What `python app.py` and `python -m chatbot` run."""
+    quiet_libraries(debug="--debug" in sys.argv)
+    code = main(sys.argv[1:], Console.of_process())
+    _flush_or_discard()
+    sys.exit(code)
+
+
+def main(arguments: Sequence[str], console: Console) -> int:
+    """Run one command and return its exit code. Errors of people's making become one line."""
+    debug = "--debug" in arguments
+    try:
+        name, namespace = _parse(arguments)
+        settings = load_settings(flags_of(namespace))
+        debug = settings.debug
+        logging.basicConfig(stream=console.err, level=logging.INFO if debug else logging.CRITICAL)
+        command = importlib.import_module(f"chatbot.commands.{name}")
+        # Whatever a library prints must not mix with the result.
+        with redirect_stdout(console.err):
+            return int(command.run(namespace, settings, console))
+    except KeyboardInterrupt:
+        console.clear_progress()
+        return INTERRUPTED
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except Exception as error:
+        # The edge of the program: nothing above could act on it.
+        if debug:
+            traceback.print_exc(file=console.err)
+        console.note(f"chatbot: {_sentence(error)}")
+        return error.exit_code if isinstance(error, ChatbotError) else 1
+
+
+def _parse(arguments: Sequence[str]) -> tuple[str, argparse.Namespace]:
+    name, rest = "serve", list(arguments)
+    if rest and not rest[0].startswith("-"):
+        name = rest.pop(0)
+        if name not in COMMANDS:
+            raise InputError(_unknown_command(name))
+    parser = _Parser(
+        prog=f"python -m chatbot {name}",
+        description=COMMANDS[name],
+        epilog=_overview(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    importlib.import_module(f"chatbot.commands.{name}").add_arguments(parser)
+    add_flags(parser)
+    return name, parser.parse_args(rest)
+
+
+def _overview() -> str:
+    lines = [f"  {name:<9}{text}" for name, text in COMMANDS.items()]
+    return "\n".join(
+        [
+            "commands (python -m chatbot COMMAND --help explains each):",
+            *lines,
+            "",
+            "Settings are also read from chatbot.toml in the working folder (model = ...) and from",
+            "the environment (CHATBOT_MODEL=...); flags win over both.",
+        ]
+    )
+
+
+def _unknown_command(name: str) -> str:
+    close = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(COMMANDS)}."
+    return f"There is no command '{name}'; {hint}"
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, ChatbotError | RetrievalError):
+        return " ".join(str(error).split())
+    if isinstance(error, ModuleNotFoundError):
+        return f"The package '{error.name}' is missing; run 'pip install -r requirements.txt'."
+    if isinstance(error, MemoryError):
+        return "The memory of this machine did not suffice; close other programs and try again."
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}"
+    return f"Unexpected {type(error).__name__}: {error}; --debug shows where it comes from."
+
+
+def _flush_or_discard() -> None:
+    """A reader that has gone away must not give a traceback when Python ends."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,15 @@
+"""The commands of the command line, one file each: `add_arguments(parser)` and `run(...)`.
+
+`run(arguments, settings, console)` returns the exit code; errors are raised.
+"""
+
+COMMANDS = {
+    "serve": "open the chat in the browser",
+    "chat": "chat in the terminal",
+    "ask": "answer one question from documents",
+    "ingest": "read documents into the library",
+    "context": "show the prompt that a question would have, without calling a model",
+    "plan": "show what fits into memory before a model is loaded",
+    "fetch": "fetch the embedded models",
+}
+"""Name of each command and what it does; `serve` is run when none is named."""

@@ -1,0 +1,163 @@
+"""Reads the imports of all modules and checks the arrows between the rooms of the project."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("chatbot", "retrieval", "prompts")
+
+# A stage may import itself and those before it.
+RETRIEVAL_ORDER = (
+    "types", "words", "sentences", "structure", "loaders", "load", "clean", "chunk", "embed",
+    "index", "search", "context", "pipeline",
+)  # fmt: skip
+
+# Module prefix -> the prefixes of ours that it may import. The longest matching prefix counts.
+# None: anything. A module always may import its own room's parts under the same prefix.
+ALLOWED: dict[str, tuple[str, ...] | None] = {
+    "prompts": (),
+    "retrieval.types": (),
+    "chatbot.errors": (),
+    "chatbot.messages": ("retrieval.types",),
+    "chatbot.settings": ("chatbot.errors",),
+    "chatbot.engine": (
+        "chatbot.errors", "chatbot.messages", "chatbot.settings", "prompts",
+    ),
+    "chatbot.store": ("chatbot.errors", "chatbot.messages", "chatbot.records", "retrieval.types"),
+    "chatbot": (
+        "chatbot", "retrieval", "prompts",
+    ),
+    "chatbot.ui": ("chatbot", "retrieval", "prompts"),
+    "chatbot.services": None,
+    "chatbot.cli": None,
+    "chatbot.commands": None,
+    "chatbot.__main__": None,
+    "app": None,
+}  # fmt: skip
+
+# Who alone may import a heavy library.
+OWNERS = {
+    "torch": ("chatbot.engine.local", "chatbot.engine.models", "chatbot.engine.memory",
+              "chatbot.engine.kv_"),
+    "gradio": ("chatbot.ui",),
+}  # fmt: skip
+
+# The builder's rooms: nobody else may know a concrete engine or the page.
+BUILDERS = ("chatbot.cli", "chatbot.commands", "chatbot.services", "chatbot.__main__", "app")
+SHARED_ENGINE_PARTS = ("chatbot.engine.base",)
+
+# Package name -> distribution, where they differ.
+DISTRIBUTIONS = {
+    "bs4": "beautifulsoup4",
+    "faiss": "faiss-cpu",
+    "yaml": "pyyaml",
+}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the program by its dotted name."""
+    paths = [ROOT / "app.py"]
+    for package in PACKAGES:
+        paths += sorted((ROOT / package).rglob("*.py"))
+    found = {}
+    for path in paths:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(name: str) -> Iterator[str]:
+    """Dotted names that a module imports, also inside functions; not for type checking only."""
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}: relative import; write the full name"
+            assert node.module is not None
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in MODULES else node.module
+
+
+def under(name: str, prefix: str) -> bool:
+    """Whether `name` is `prefix` or lies below it; a prefix ending in _ covers a family."""
+    return name == prefix or name.startswith(prefix if prefix.endswith("_") else prefix + ".")
+
+
+def ours(name: str) -> bool:
+    return name.partition(".")[0] in PACKAGES
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_a_module_imports_only_along_the_arrows(name: str) -> None:
+    prefix = max((p for p in ALLOWED if under(name, p)), key=len, default=None)
+    if prefix is None or ALLOWED[prefix] is None:
+        return
+    allowed = (*(ALLOWED[prefix] or ()), prefix)
+    wrong = [i for i in imported(name) if ours(i) and not any(under(i, a) for a in allowed)]
+    assert not wrong, f"{name} must not import {wrong}"
+
+
+@pytest.mark.parametrize("name", sorted(n for n in MODULES if under(n, "retrieval")))
+def test_a_retrieval_stage_imports_only_earlier_stages(name: str) -> None:
+    if name == "retrieval":
+        return
+    stage = name.split(".")[1]
+    assert stage in RETRIEVAL_ORDER, f"give {stage} its place in RETRIEVAL_ORDER"
+    place = RETRIEVAL_ORDER.index(stage)
+    for target in imported(name):
+        if not ours(target):
+            continue
+        assert under(target, "retrieval"), f"{name} must know nothing of {target}"
+        other = target.split(".")[1] if "." in target else stage
+        assert RETRIEVAL_ORDER.index(other) <= place, f"{name} must not import {target}"
+
+
+@pytest.mark.parametrize("name", sorted(n for n in MODULES if under(n, "chatbot")))
+def test_only_the_builder_knows_concrete_engines_and_the_page(name: str) -> None:
+    if any(under(name, builder) for builder in BUILDERS):
+        return
+    for target in imported(name):
+        if under(target, "chatbot.ui"):
+            assert under(name, "chatbot.ui"), f"{name} must not import {target}"
+        if under(target, "chatbot.engine") and not under(name, "chatbot.engine"):
+            shared = any(under(target, part) for part in SHARED_ENGINE_PARTS)
+            assert shared or target == "chatbot.engine", f"{name} must not import {target}"
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_heavy_libraries_are_imported_only_by_their_owners(name: str) -> None:
+    for library, owners in OWNERS.items():
+        if any(under(target, library) for target in imported(name)):
+            assert any(under(name, owner) for owner in owners), f"{name} must not import {library}"
+
+
+def test_every_library_that_is_imported_is_pinned() -> None:
+    pinned = {
+        match[1].lower().replace("_", "-")
+        for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        if (match := re.match(r"([A-Za-z0-9._-]+)==[0-9][^ ]*$", line))
+    }
+    used = {
+        target.partition(".")[0]: name
+        for name in MODULES
+        for target in imported(name)
+        if not ours(target) and target.partition(".")[0] not in sys.stdlib_module_names
+    }
+    missing = {
+        library: name
+        for library, name in used.items()
+        if DISTRIBUTIONS.get(library, library.replace("_", "-")).lower() not in pinned
+    }
+    assert not missing, f"imported but not pinned in requirements.txt: {missing}"
