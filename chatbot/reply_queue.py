@@ -1,0 +1,63 @@
+"""Who may use the engine next: first come, first served, with positions. Knows no engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class ReplyQueue:
+    """A fair queue for one (or more) places at the engine. Safe to use from several threads."""
+
+    def __init__(self, places: int = 1) -> None:
+        self._places = places
+        self._changed = threading.Condition()
+        self._tickets: list[object] = []
+
+    @contextmanager
+    def ticket(self) -> Iterator[Ticket]:
+        """Stand in line; the place is given up when the block is left."""
+        ticket = object()
+        with self._changed:
+            self._tickets.append(ticket)
+        try:
+            yield Ticket(self, ticket)
+        finally:
+            with self._changed:
+                self._tickets.remove(ticket)
+                self._changed.notify_all()
+
+    def position(self, ticket: object) -> int:
+        """How many have to finish first; 0: it is this one's turn."""
+        with self._changed:
+            return self._position(ticket)
+
+    def wait(self, ticket: object, timeout_s: float) -> bool:
+        """Wait for the turn, at most `timeout_s`. Whether it has come."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._position(ticket) == 0, timeout_s)
+
+    @property
+    def length(self) -> int:
+        """How many are being answered or wait."""
+        with self._changed:
+            return len(self._tickets)
+
+    def _position(self, ticket: object) -> int:
+        return max(self._tickets.index(ticket) - self._places + 1, 0)
+
+
+class Ticket:
+    """A place in the line."""
+
+    def __init__(self, queue: ReplyQueue, key: object) -> None:
+        self._queue = queue
+        self._key = key
+
+    @property
+    def position(self) -> int:
+        return self._queue.position(self._key)
+
+    def wait(self, timeout_s: float) -> bool:
+        return self._queue.wait(self._key, timeout_s)
