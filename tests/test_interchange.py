@@ -105,8 +105,15 @@ def test_a_trace_has_the_keys_of_the_contract_and_no_empty_ones() -> None:
     assert record["segments"] == [
         {"kind": "turn", "tokens": 3, "text": "", "message_ids": ["a", "b"]},
         {
-            **{"kind": "passage", "tokens": 5, "text": "text", "document": "a.pdf", "page": 2},
-            **{"start": 0, "end": 4, "label": "1", "score": 0.0},
+            "kind": "passage",
+            "tokens": 5,
+            "text": "text",
+            "document": "a.pdf",
+            "page": 2,
+            "start": 0,
+            "end": 4,
+            "label": "1",
+            "score": 0.0,
         },
     ]
     assert record["dropped"] == [
@@ -118,6 +125,10 @@ def test_a_trace_has_the_keys_of_the_contract_and_no_empty_ones() -> None:
 def test_a_citation_always_has_all_keys() -> None:
     record = citation_record(Citation("1", "a.txt", "id", None, 0, 4, "word"))
     assert record == {
-        **{"label": "1", "document": "a.txt", "page": None},
-        **{"start": 0, "end": 4, "quote": "word"},
+        "label": "1",
+        "document": "a.txt",
+        "page": None,
+        "start": 0,
+        "end": 4,
+        "quote": "word",
     }
