@@ -1,0 +1,239 @@
+"""An engine that replies from a script, for tests, demos and suites; has no model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Event, Lock
+
+from chatbot.engine.base import (
+    ChatTokenizer,
+    EngineEvent,
+    EngineInfo,
+    EngineStatus,
+    Finished,
+    Prefilled,
+    SamplingParams,
+    TextDelta,
+)
+from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
+from chatbot.engine.text_stream import TextStream
+from chatbot.errors import EngineError, InputError
+from chatbot.messages import Finish, Usage
+
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedReply:
+    """One reply of the script, and what goes wrong in it.
+
+    `token_ids` replaces the ids of `text`, for what no sound text gives: half characters,
+    control tokens, ids out of range. `fail_after_tokens` raises `error` at that place.
+    `stall_after_tokens` waits there until the reply is stopped. `tokens_per_s` overrides the
+    engine's. `ends_itself` False runs on to max_tokens, repeating the text.
+    """
+
+    text: str = ""
+    token_ids: tuple[int, ...] | None = None
+    fail_after_tokens: int | None = None
+    error: Exception | None = None
+    stall_after_tokens: int | None = None
+    tokens_per_s: float | None = None
+    ends_itself: bool = True
+
+
+Scripted = str | Exception | ScriptedReply
+Script = Iterable[Scripted] | Callable[[str, tuple[int, ...]], Scripted]
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """What one call of `generate` was given. `prompt_text` shows control tokens."""
+
+    prompt_ids: tuple[int, ...]
+    prompt_text: str
+    params: SamplingParams
+    conversation_id: str | None
+
+
+class ScriptedEngine:
+    """Replies from a list, in order, or from a function of the prompt's text and ids.
+
+    An exception in the place of a reply is raised before the first token. Keeps each
+    conversation's last ids to report reuse as a real engine does. `calls` records every call.
+    """
+
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        window_tokens: int = 4096,
+        tokens_per_s: float | None = None,
+        tokenizer: ChatTokenizer | None = None,
+        name: str = "scripted",
+    ) -> None:
+        self._script = script if callable(script) else iter(script)
+        self._tokens_per_s = tokens_per_s
+        self._tokenizer = tokenizer or ScriptedTokenizer()
+        self._info = EngineInfo(model=name, max_window_tokens=window_tokens)
+        self._lock = Lock()
+        self._kept: dict[str, tuple[int, ...]] = {}
+        self._closed = False
+        self.calls: list[ScriptedCall] = []
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._info
+
+    @property
+    def tokenizer(self) -> ChatTokenizer:
+        return self._tokenizer
+
+    @property
+    def status(self) -> EngineStatus:
+        if self._closed:
+            return EngineStatus("failed", "The engine is closed.")
+        return EngineStatus("ready", "Replies come from a script.", 1.0)
+
+    def generate(
+        self,
+        prompt_ids: Sequence[int],
+        params: SamplingParams,
+        *,
+        conversation_id: str | None = None,
+        stop: Event | None = None,
+    ) -> Iterator[EngineEvent]:
+        """See `Engine.generate`; the lock is held until the iterator ends or is closed."""
+        prompt = tuple(prompt_ids)
+        self._check(prompt, params)
+        stop = stop or Event()
+        while not self._lock.acquire(timeout=_POLL_S):
+            if stop.is_set():
+                yield Finished("cancelled", "", (), Usage(prompt_tokens=len(prompt)))
+                return
+        try:
+            yield from self._reply(prompt, params, conversation_id, stop)
+        finally:
+            self._lock.release()
+
+    def forget(self, conversation_id: str) -> None:
+        """Drop what is kept of a conversation."""
+        self._kept.pop(conversation_id, None)
+
+    def close(self) -> None:
+        """Refuse further calls. Idempotent."""
+        self._closed = True
+        self._kept.clear()
+
+    def _check(self, prompt: tuple[int, ...], params: SamplingParams) -> None:
+        if self._closed:
+            raise EngineError("The engine is closed.")
+        if not prompt:
+            raise InputError("The prompt is empty; give at least one token.")
+        if params.max_tokens < 1:
+            raise InputError("A reply needs at least one token; raise max_tokens.")
+        excess = len(prompt) + params.max_tokens - self._info.max_window_tokens
+        if excess > 0:
+            raise InputError(
+                f"The prompt ({len(prompt)} tokens) and the reply ({params.max_tokens}) exceed "
+                f"the window of {self._info.max_window_tokens} by {excess}; shorten the prompt "
+                "or the reply."
+            )
+
+    def _reply(
+        self,
+        prompt: tuple[int, ...],
+        params: SamplingParams,
+        conversation_id: str | None,
+        stop: Event,
+    ) -> Iterator[EngineEvent]:
+        started = time.perf_counter()
+        reply = self._next_reply(prompt, params, conversation_id)
+        cached_tokens = self._reused(prompt, conversation_id)
+        stream = TextStream(self._tokenizer, params.stop)
+        finish: Finish = "cancelled"
+        read_s = time.perf_counter() - started
+        if not stop.is_set():
+            yield Prefilled(len(prompt), len(prompt), cached_tokens)
+            finish = yield from self._decode(reply, params, stream, stop)
+        if rest := stream.finish():
+            yield TextDelta(rest)
+        if conversation_id is not None:
+            self._kept[conversation_id] = prompt + stream.token_ids
+        usage = Usage(
+            prompt_tokens=len(prompt),
+            cached_tokens=cached_tokens,
+            completion_tokens=len(stream.token_ids),
+            prefill_s=read_s,
+            decode_s=time.perf_counter() - started - read_s,
+        )
+        yield Finished(finish, stream.text, stream.token_ids, usage)
+
+    def _next_reply(
+        self, prompt: tuple[int, ...], params: SamplingParams, conversation_id: str | None
+    ) -> ScriptedReply:
+        text = self._shown(prompt)
+        self.calls.append(ScriptedCall(prompt, text, params, conversation_id))
+        if callable(self._script):
+            item = self._script(text, prompt)
+        else:
+            try:
+                item = next(self._script)
+            except StopIteration:
+                raise EngineError(
+                    f"The script has no reply left for call {len(self.calls)}; add one."
+                ) from None
+        if isinstance(item, Exception):
+            raise item
+        return ScriptedReply(item) if isinstance(item, str) else item
+
+    def _shown(self, prompt: tuple[int, ...]) -> str:
+        if isinstance(self._tokenizer, ScriptedTokenizer):
+            return self._tokenizer.show(prompt)
+        return self._tokenizer.decode(prompt)
+
+    def _reused(self, prompt: tuple[int, ...], conversation_id: str | None) -> int:
+        kept = self._kept.get(conversation_id, ()) if conversation_id is not None else ()
+        same = 0
+        for mine, theirs in zip(prompt, kept, strict=False):
+            if mine != theirs:
+                break
+            same += 1
+        # A real engine must read at least the last token to have something to go on from.
+        return min(same, len(prompt) - 1)
+
+    def _decode(
+        self, reply: ScriptedReply, params: SamplingParams, stream: TextStream, stop: Event
+    ) -> Generator[EngineEvent, None, Finish]:
+        rate = reply.tokens_per_s or self._tokens_per_s
+        for place, token_id in enumerate(self._ids_with_end(reply)):
+            if stop.is_set():
+                return "cancelled"
+            if place == reply.fail_after_tokens:
+                raise reply.error or EngineError("The scripted reply failed.")
+            if place == reply.stall_after_tokens:
+                stop.wait()
+                return "cancelled"
+            if place == params.max_tokens:
+                return "length"
+            if rate:
+                stop.wait(1 / rate)
+            if token_id is None or token_id in self._tokenizer.chat_format.stop_ids:
+                return "stop"
+            if text := stream.push(token_id):
+                yield TextDelta(text)
+            if stream.stopped:
+                return "stop"
+        raise AssertionError("a reply without an end")
+
+    def _ids_with_end(self, reply: ScriptedReply) -> Iterator[int | None]:
+        """The ids of a reply; None is the end token."""
+        ids = reply.token_ids
+        if ids is None:
+            ids = self._tokenizer.encode(reply.text)
+        yield from ids
+        while ids and not reply.ends_itself:
+            yield from ids
+        yield None
