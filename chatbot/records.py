@@ -1,0 +1,91 @@
+"""Conversation data to JSON text and back; fresh ids and times. Knows no database and no file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import uuid
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from chatbot.errors import StoreError
+from chatbot.messages import Fact, Message, Notice, PromptTrace, RollingSummary, Usage
+from retrieval.types import Citation
+
+T = TypeVar("T")
+
+MESSAGES = TypeAdapter(tuple[Message, ...])
+CITATIONS = TypeAdapter(tuple[Citation, ...])
+CITATION = TypeAdapter(Citation)
+NOTICES = TypeAdapter(tuple[Notice, ...])
+TEXTS = TypeAdapter(tuple[str, ...])
+TOKEN_IDS = TypeAdapter(tuple[int, ...])
+USAGE = TypeAdapter(Usage)
+FACTS = TypeAdapter(tuple[Fact, ...])
+TRACE = TypeAdapter(PromptTrace)
+SUMMARY = TypeAdapter(RollingSummary)
+
+# A lone surrogate is no character and cannot be written as UTF-8; NUL ends a text early in LIKE
+# and is refused by PostgreSQL.
+_UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
+
+
+def storable(text: str) -> str:
+    """The same text with every lone surrogate and NUL replaced by U+FFFD, so that it shows.
+
+    Surrogates that make a pair are joined to the character that they stand for.
+    """
+    if not _UNSTORABLE.search(text):
+        return text
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _UNSTORABLE.sub("\ufffd", joined)
+
+
+def to_plain(value: Any) -> Any:
+    """Nested dataclasses and tuples as dicts and lists, ready for JSON, all texts storable."""
+    if isinstance(value, str):
+        return storable(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {storable(str(key)): to_plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item) for item in value]
+    # Values of a notice may be anything; a turn must not get lost over one of them.
+    return storable(str(value))
+
+
+def to_json(value: Any) -> str:
+    """One line of JSON for anything that `to_plain` takes."""
+    return json.dumps(to_plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def to_json_or_none(value: Any) -> str | None:
+    """None for what is absent or empty, so that most columns of a turn take no room."""
+    return None if value is None or value == () else to_json(value)
+
+
+def from_json(adapter: TypeAdapter[T], text: str) -> T:
+    """Inverse of `to_json`. Raises StoreError when the text is not such a record."""
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "record"
+        message = f"A stored record cannot be read ({place}: {first['msg']}); the file is damaged."
+        raise StoreError(message) from error
+
+
+def new_id() -> str:
+    """A fresh random id: 32 hex digits, never given twice."""
+    return uuid.uuid4().hex
+
+
+def now_text() -> str:
+    """The present moment in UTC, ISO 8601 with microseconds: sorts as text."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,152 @@
+"""Opens the database and puts its errors into sentences: all that is particular to SQLite is here.
+
+Knows nothing of the tables. SQLite runs in WAL mode, so readers and the writer do not wait for
+each other, with synchronous=FULL: a commit returns only when it is on the disk. NORMAL would
+survive kill -9 as well, but after a power loss it may lose the last commits of the log, that is
+finished replies. FULL costs one fsync for each of the two commits of a turn.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from chatbot.errors import StoreError
+
+BUSY_TIMEOUT_S = 15.0
+_WRITES = "chatbot_writes"
+
+
+def open_engine(location: Path | str) -> sa.Engine:
+    """An engine for a file (Path) or a database URL (str). The folder of the file is made.
+
+    Raises StoreError when the file is damaged or cannot be opened; it is then left as it is.
+    """
+    if isinstance(location, Path):
+        return _open_sqlite(location)
+    url = sa.make_url(location)
+    if url.get_backend_name() == "sqlite":
+        return _open_sqlite(Path(url.database or ""))
+    return sa.create_engine(url)
+
+
+def writing(engine: sa.Engine) -> sa.Engine:
+    """The same engine, but its transactions take the write lock when they begin.
+
+    A transaction that reads first and writes later could otherwise fail halfway in SQLite,
+    because another program wrote in between.
+    """
+    return engine.execution_options(**{_WRITES: True})
+
+
+def describe(location: Path | str) -> str:
+    """The place as a sentence may name it, without a password."""
+    if isinstance(location, Path):
+        return f"The conversation database {location}"
+    shown = sa.make_url(location).render_as_string(hide_password=True)
+    return f"The conversation database {shown}"
+
+
+@contextmanager
+def store_errors(where: str) -> Iterator[None]:
+    """Turn what the database reports into a StoreError. Mistakes in our statements pass through."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise StoreError(_sentence(error.orig, where)) from error
+    except PoolTimeoutError as error:
+        raise StoreError(f"{where} is too busy; try again in a moment.") from error
+
+
+def _open_sqlite(path: Path) -> sa.Engine:
+    where = describe(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Chats are private: SQLite gives its side files the mode of the main one.
+        if not path.exists():
+            path.touch(mode=0o600)
+    except OSError as error:
+        raise StoreError(f"{where} cannot be opened: {error.strerror}.") from error
+    try:
+        _refuse_damaged(path, where)
+        _use_wal(path)
+    except sqlite3.Error as error:
+        raise StoreError(_sentence(error, where)) from error
+    url = sa.URL.create("sqlite", database=str(path))
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _refuse_damaged(path: Path, where: str) -> None:
+    """Look through all pages, read-only, so that a damaged file is not made worse."""
+    uri = path.absolute().as_uri() + "?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S)) as connection:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise StoreError(_damaged(where))
+
+
+def _use_wal(path: Path) -> None:
+    """WAL mode is kept in the file, so this once is enough for all connections."""
+    with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+
+
+def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # `_begin` starts transactions, not the driver.
+    for pragma in (
+        "foreign_keys=ON",
+        "synchronous=FULL",
+        "fullfsync=ON",  # macOS: also empty the cache of the drive. Nothing elsewhere.
+        "secure_delete=ON",  # Deleted chats are overwritten, not only unlinked.
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get(_WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _damaged(where: str) -> str:
+    return (
+        f"{where} is damaged or not a database; nothing was changed in it. "
+        "Move it away or put a backup in its place, then start again."
+    )
+
+
+def _sentence(error: BaseException | None, where: str) -> str:
+    name = str(getattr(error, "sqlite_errorname", ""))
+    if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        return _damaged(where)
+    for prefixes, text in _SENTENCES:
+        if name.startswith(prefixes):
+            return f"{where} {text}"
+    return f"{where} cannot be used: {error}."
+
+
+_SENTENCES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ("SQLITE_BUSY", "SQLITE_LOCKED"),
+        "is in use by another program; try again when that is done.",
+    ),
+    (("SQLITE_FULL",), "cannot grow because the disk is full; free some space and try again."),
+    (
+        ("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH"),
+        "cannot be written; check the rights of the file and its folder.",
+    ),
+    (
+        ("SQLITE_CANTOPEN",),
+        "cannot be opened; check that it is a file and that its folder may be written.",
+    ),
+    (("SQLITE_IOERR",), "cannot be read or written: the disk reports an error."),
+)

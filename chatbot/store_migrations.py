@@ -1,0 +1,127 @@
+"""Brings a database up to the tables of today in small named steps. Knows nothing of their use.
+
+A step, once released, is never changed: it is plain SQL that SQLite and PostgreSQL both take, not
+made from today's table objects. New steps go to the end of `STEPS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+
+from chatbot.errors import StoreError
+from chatbot.records import now_text
+from chatbot.store_schema import migrations
+
+Step = Callable[[sa.Connection], None]
+
+
+def m001_initial(connection: sa.Connection) -> None:
+    """Conversations, turns, traces, summaries, documents in use, settings."""
+    for statement in _INITIAL:
+        connection.exec_driver_sql(statement)
+
+
+STEPS: tuple[Step, ...] = (m001_initial,)
+
+
+def migrate(writer: sa.Engine, where: str, *, steps: Sequence[Step] = STEPS) -> None:
+    """Apply the steps that are missing, each in a transaction of its own.
+
+    `writer` begins transactions that exclude other writers, so two programs may start at once.
+    Raises StoreError, before anything is written, for a database of a newer version or of
+    another program.
+    """
+    names = [step.__name__ for step in steps]
+    with writer.connect() as connection:
+        _refuse_strangers(connection, where)
+        if connection.dialect.has_table(connection, migrations.name):
+            _refuse_newer(_applied(connection), names, where)
+    with writer.begin() as connection:
+        connection.exec_driver_sql(_MIGRATIONS)
+    for step in steps:
+        with writer.begin() as connection:
+            if step.__name__ not in _applied(connection):
+                step(connection)
+                row = {"name": step.__name__, "applied": now_text()}
+                connection.execute(sa.insert(migrations).values(row))
+
+
+def _applied(connection: sa.Connection) -> set[str]:
+    return set(connection.scalars(sa.select(migrations.c.name)))
+
+
+def _refuse_strangers(connection: sa.Connection, where: str) -> None:
+    tables = set(sa.inspect(connection).get_table_names())
+    if tables and migrations.name not in tables:
+        message = (
+            f"{where} is a database of another program, so nothing was written to it; "
+            "choose another data folder with --data-dir."
+        )
+        raise StoreError(message)
+
+
+def _refuse_newer(applied: set[str], known: list[str], where: str) -> None:
+    if applied - set(known):
+        message = (
+            f"{where} was written by a newer version of this program; "
+            "update the program, or choose another data folder with --data-dir."
+        )
+        raise StoreError(message)
+
+
+_MIGRATIONS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied TEXT NOT NULL)"
+
+_INITIAL = (
+    """CREATE TABLE conversations (
+        id TEXT PRIMARY KEY,
+        owner TEXT NOT NULL DEFAULT 'local',
+        title TEXT NOT NULL,
+        folded_title TEXT NOT NULL,
+        system_text TEXT,
+        created TEXT NOT NULL,
+        updated TEXT NOT NULL)""",
+    "CREATE INDEX conversations_by_time ON conversations (owner, updated)",
+    """CREATE TABLE turns (
+        id TEXT PRIMARY KEY,
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        position INTEGER NOT NULL,
+        finish TEXT NOT NULL,
+        created TEXT NOT NULL,
+        user_messages TEXT,
+        assistant_messages TEXT,
+        tokenizer_name TEXT,
+        reply_token_ids TEXT,
+        usage TEXT,
+        citations TEXT,
+        notices TEXT,
+        unsupported TEXT,
+        best_sentence TEXT,
+        runner TEXT,
+        folded_text TEXT NOT NULL,
+        CONSTRAINT turns_in_order UNIQUE (conversation_id, position))""",
+    "CREATE INDEX turns_by_finish ON turns (finish)",
+    """CREATE TABLE traces (
+        turn_id TEXT PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
+        trace TEXT NOT NULL)""",
+    """CREATE TABLE summaries (
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        version INTEGER NOT NULL,
+        covers INTEGER NOT NULL,
+        valid BOOLEAN NOT NULL,
+        text TEXT NOT NULL,
+        tokens INTEGER NOT NULL,
+        facts TEXT,
+        origin TEXT NOT NULL,
+        created TEXT NOT NULL,
+        PRIMARY KEY (conversation_id, version))""",
+    """CREATE TABLE conversation_documents (
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        document_id TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        enabled BOOLEAN NOT NULL,
+        PRIMARY KEY (conversation_id, document_id))""",
+    "CREATE INDEX conversation_documents_by_document ON conversation_documents (document_id)",
+    "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+)

@@ -1,0 +1,173 @@
+"""Turns, summaries and conversations as rows of tables and back. Runs no statement."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Container
+from typing import Any, TypeVar, cast
+
+import sqlalchemy as sa
+
+from chatbot import records
+from chatbot.errors import InputError
+from chatbot.messages import Conversation, Finish, RollingSummary, SummaryOrigin, Turn
+from chatbot.records import from_json, new_id, storable, to_json_or_none
+from chatbot.store_schema import summaries, turns
+from chatbot.titles import fold_text, title_from
+
+T = TypeVar("T")
+Row = dict[str, Any]
+
+TURN_COLUMNS = (
+    turns.c.id,
+    turns.c.finish,
+    turns.c.created,
+    turns.c.user_messages,
+    turns.c.assistant_messages,
+    turns.c.tokenizer_name,
+    turns.c.reply_token_ids,
+    turns.c.usage,
+    turns.c.citations,
+    turns.c.notices,
+    turns.c.unsupported,
+    turns.c.best_sentence,
+)
+SUMMARY_COLUMNS = (
+    summaries.c.text,
+    summaries.c.covers,
+    summaries.c.tokens,
+    summaries.c.facts,
+    summaries.c.origin,
+    summaries.c.created,
+)
+
+
+def turn_row(turn: Turn) -> Row:
+    """All columns that follow from the turn itself; its place and its runner do not."""
+    return {
+        "finish": turn.finish,
+        "created": storable(turn.created),
+        "user_messages": to_json_or_none(turn.user),
+        "assistant_messages": to_json_or_none(turn.assistant),
+        "tokenizer_name": turn.tokenizer_name and storable(turn.tokenizer_name),
+        "reply_token_ids": to_json_or_none(turn.reply_token_ids),
+        "usage": to_json_or_none(turn.usage),
+        "citations": to_json_or_none(turn.citations),
+        "notices": to_json_or_none(turn.notices),
+        "unsupported": to_json_or_none(turn.unsupported),
+        "best_sentence": to_json_or_none(turn.best_sentence),
+        "folded_text": fold_text(storable(f"{turn.question}\n\n{turn.reply}")),
+    }
+
+
+def turn_of(row: sa.Row[*tuple[Any, ...]]) -> Turn:
+    """Inverse of `turn_row`, out of TURN_COLUMNS. The trace is None: it is loaded by itself."""
+    return Turn(
+        id=row.id,
+        user=_read(records.MESSAGES, row.user_messages, ()),
+        assistant=_read(records.MESSAGES, row.assistant_messages, ()),
+        citations=_read(records.CITATIONS, row.citations, ()),
+        usage=_read(records.USAGE, row.usage, None),
+        finish=cast(Finish, row.finish),
+        created=row.created,
+        reply_token_ids=_read(records.TOKEN_IDS, row.reply_token_ids, ()),
+        tokenizer_name=row.tokenizer_name,
+        notices=_read(records.NOTICES, row.notices, ()),
+        unsupported=_read(records.TEXTS, row.unsupported, ()),
+        best_sentence=_read(records.CITATION, row.best_sentence, None),
+    )
+
+
+def summary_row(summary: RollingSummary) -> Row:
+    """All columns that follow from the summary itself."""
+    return {
+        "text": storable(summary.text),
+        "covers": summary.covers,
+        "tokens": summary.tokens,
+        "facts": to_json_or_none(summary.facts),
+        "origin": summary.origin,
+        "created": storable(summary.created),
+    }
+
+
+def summary_of(row: sa.Row[*tuple[Any, ...]]) -> RollingSummary:
+    """Inverse of `summary_row`, out of SUMMARY_COLUMNS."""
+    return RollingSummary(
+        text=row.text,
+        covers=row.covers,
+        tokens=row.tokens,
+        facts=_read(records.FACTS, row.facts, ()),
+        origin=cast(SummaryOrigin, row.origin),
+        created=row.created,
+    )
+
+
+def title_columns(title: str) -> Row:
+    """A title on one line, and how search sees it."""
+    shown = " ".join(storable(title).split())
+    return {"title": shown, "folded_title": fold_text(shown)}
+
+
+def imported(conversation: Conversation, *, taken: Container[str], now: str) -> Conversation:
+    """A conversation from outside as it will be stored.
+
+    Ids of messages, names and times stay. The ids of the conversation and of its turns stay
+    unless one is in `taken`; then all are fresh, also where facts of the summary refer to them.
+    Raises InputError for what a conversation cannot be.
+    """
+    check_importable(conversation)
+    ids = [conversation.id, *(turn.id for turn in conversation.turns)]
+    if any(not name or name in taken for name in ids) or len(set(ids)) != len(ids):
+        conversation = _with_fresh_ids(conversation)
+    first = conversation.turns[0].question if conversation.turns else ""
+    return dataclasses.replace(
+        conversation,
+        title=conversation.title or title_from(first),
+        turns=tuple(_settled(turn, now) for turn in conversation.turns),
+        created=conversation.created or now,
+        updated=now,
+    )
+
+
+def check_importable(conversation: Conversation) -> None:
+    """Raises InputError for a message id that occurs twice, or a summary of turns that are not."""
+    seen: set[str] = set()
+    for turn in conversation.turns:
+        for message_id in turn.message_ids:
+            if message_id in seen:
+                message = (
+                    f"The message id {message_id!r} occurs twice in this conversation; "
+                    "give each message an id of its own."
+                )
+                raise InputError(message)
+            seen.add(message_id)
+    summary = conversation.summary
+    if summary and not 0 <= summary.covers <= len(conversation.turns):
+        message = (
+            f"The summary stands for {summary.covers} turns, but the conversation has only "
+            f"{len(conversation.turns)}; leave the summary out."
+        )
+        raise InputError(message)
+
+
+def _with_fresh_ids(conversation: Conversation) -> Conversation:
+    turns = tuple(dataclasses.replace(turn, id=new_id()) for turn in conversation.turns)
+    renamed = {old.id: new.id for old, new in zip(conversation.turns, turns, strict=True)}
+    summary = conversation.summary
+    if summary:
+        facts = tuple(
+            dataclasses.replace(fact, turn_id=renamed.get(fact.turn_id, fact.turn_id))
+            for fact in summary.facts
+        )
+        summary = dataclasses.replace(summary, facts=facts)
+    return dataclasses.replace(conversation, id=new_id(), turns=turns, summary=summary)
+
+
+def _settled(turn: Turn, now: str) -> Turn:
+    """Nobody is running an imported turn."""
+    finish: Finish = "interrupted" if turn.finish == "running" else turn.finish
+    return dataclasses.replace(turn, finish=finish, created=turn.created or now)
+
+
+def _read(adapter: Any, text: str | None, absent: T) -> T:
+    return absent if text is None else cast(T, from_json(adapter, text))
