@@ -1,0 +1,1 @@
+"""The steps of cleaning, one a file: running lines, wrapped lines. Knows no file format."""

@@ -1,0 +1,87 @@
+"""Finds running headers, footers and page numbers by their repetition. Knows no language."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+
+_EDGE_LINES = 3
+_NEAR_PAGES = 4
+_MIN_PAGES = 3
+_MAX_CHARACTERS = 120
+_NUMBER = re.compile(r"\d+")
+_ROMAN = re.compile(r"[ivxlc]+", re.IGNORECASE)
+
+Place = tuple[int, int]  # page, line
+
+
+def running_lines(pages: Sequence[Sequence[str]]) -> set[Place]:
+    """Places of lines that only repeat what stands on other pages.
+
+    A line is running when its text, with every number as `#`, stands at the edge (first or last
+    three lines, since extraction may put the footer first) of at least three pages, another of
+    them within four pages. Of a line without numbers the first stays: it may be the title.
+    """
+    places: dict[str, list[Place]] = defaultdict(list)
+    for at, lines in enumerate(pages):
+        for line in _edges(lines):
+            if key := _key(lines[line]):
+                places[key].append((at, line))
+    running: set[Place] = set()
+    for key, found in places.items():
+        found = _repeated(found)
+        if not any(letter.isalpha() for letter in key):
+            found = _counting(found, pages)
+        running.update(found if "#" in key else found[1:])
+    return running
+
+
+def _edges(lines: Sequence[str]) -> list[int]:
+    filled = [at for at, line in enumerate(lines) if line.strip()]
+    return sorted({*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]})
+
+
+def _key(line: str) -> str:
+    """ "" for lines that cannot be running: too long, or without a letter or digit."""
+    text = " ".join(line.split())
+    if len(text) > _MAX_CHARACTERS or not any(letter.isalnum() for letter in text):
+        return ""
+    return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text).casefold()
+
+
+def _repeated(places: list[Place]) -> list[Place]:
+    numbers = sorted({page for page, _ in places})
+    if len(numbers) < _MIN_PAGES:
+        return []
+    near = {
+        page
+        for before, page, after in zip(
+            [-99, *numbers], numbers, [*numbers[1:], 10**9], strict=False
+        )
+        if page - before <= _NEAR_PAGES or after - page <= _NEAR_PAGES
+    }
+    return [place for place in places if place[0] in near]
+
+
+def _counting(places: list[Place], pages: Sequence[Sequence[str]]) -> list[Place]:
+    """Bare numbers count as page numbers only where they go up with the pages.
+
+    Otherwise the last rows of tables of numbers would be taken for them.
+    """
+    offsets: dict[int, list[Place]] = defaultdict(list)
+    for page, line in places:
+        text = pages[page][line].strip()
+        number = _NUMBER.search(text)
+        value = int(number.group()) if number and len(number.group()) < 9 else _roman(text)
+        offsets[value - page].append((page, line))
+    return sorted(
+        place for group in offsets.values() if len(group) >= _MIN_PAGES for place in group
+    )
+
+
+def _roman(text: str) -> int:
+    values = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+    digits = [values.get(letter, 0) for letter in text.casefold()]
+    pairs = zip(digits, [*digits[1:], 0], strict=True)
+    return sum(-digit if digit < after else digit for digit, after in pairs)

@@ -1,0 +1,147 @@
+"""Puts lines that were wrapped at the page's edge together again. Knows no file format.
+
+Only widths and words are known here, no positions: a line that fills the column goes on in the
+next one, a shorter one has ended. Wrong joins are worse than missed ones, so in doubt a line
+end stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import pstdev
+
+from retrieval.cleaning.widths import (
+    BULLET,
+    NUMBERED,
+    columns,
+    ends_sentence,
+    is_tabular,
+    quantile,
+)
+
+HYPHEN = "\u00ad"
+_MIN_COLUMNS = 30  # narrower text is no prose: slides, labels, forms
+_FULL = 0.72  # of the usual width: the line goes on
+_QUITE_FULL = 0.9  # and even when it ends with a sentence
+_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_LAST_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*$")
+_FIRST_WORD = re.compile(r"[^\W_]+")
+_EDGE_NUMBER = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
+_HANGUL = re.compile("[가-힣]")
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What a whole document tells about its lines: the words in it and how it breaks Korean.
+
+    `korean_glue` goes between two lines that both have Hangul at the break, "" or " ".
+    """
+
+    words: Counter[str]
+    korean_glue: str
+
+
+def habits(pages: Iterable[Sequence[str]]) -> Habits:
+    """Korean is wrapped either between words or anywhere, and the text shows which.
+
+    Where lines end in spaces, those mark the word ends, so a bare end is inside a word. Without
+    any, lines of nearly one width can only come from breaking anywhere, uneven ones from
+    breaking between words.
+    """
+    lines = [line for page in pages for line in page if line.strip()]
+    words = Counter(word for line in lines for word in _WORD.findall(line))
+    korean = [line for line in lines if _HANGUL.search(line.rstrip()[-1:])]
+    full = quantile([columns(line.rstrip()) for line in korean], 0.85)
+    filled = [line for line in korean if columns(line.rstrip()) >= _FULL * full]
+    n_spaced = sum(line != line.rstrip() for line in filled)
+    if n_spaced * 10 >= len(filled):
+        return Habits(words, " " if n_spaced * 10 >= len(filled) * 9 else "")
+    even = pstdev([columns(line.rstrip()) for line in filled]) < 2.0 if len(filled) > 4 else False
+    return Habits(words, "" if even else " ")
+
+
+def rejoin(lines: Sequence[str], habit: Habits) -> str:
+    """The lines of one page as paragraphs, one a line."""
+    full = quantile([columns(line.rstrip()) for line in lines if line.strip()], 0.85)
+    parts: list[str] = []
+    for at, line in enumerate(lines):
+        top = at == 1 and _EDGE_NUMBER.search(lines[0]) is not None  # a header not repeated
+        if at and not top and parts[-1].strip() and _goes_on(lines[at - 1], line, full):
+            parts[-1] = glued(parts[-1], line, habit)
+        else:
+            parts.append(line)
+    return "\n".join(_without_marks(part.strip()) for part in parts).strip("\n")
+
+
+def continues(before: str, after: str) -> bool:
+    """Whether the text of a page goes on in the middle of a sentence on the next."""
+    last, first = before.rsplit("\n", 1)[-1], after.split("\n", 1)[0]
+    full = max(columns(last), columns(first))
+    if not last or not first or ends_sentence(last) or full < 2 * _MIN_COLUMNS:
+        return False
+    return _goes_on(last, first, min(full, columns(last)))
+
+
+def glued(before: str, after: str, habit: Habits) -> str:
+    """Two pieces of one paragraph as one text."""
+    after = after.lstrip()
+    if before.rstrip().endswith(HYPHEN):
+        return _dehyphenated(before.rstrip()[: -len(HYPHEN)], after, habit)
+    if before != before.rstrip():
+        return before.rstrip() + " " + after
+    if _HANGUL.match(before[-1:]) and _HANGUL.match(after[:1]):
+        return before + _korean_glue(before, after, habit) + after
+    return before + " " + after
+
+
+def _goes_on(line: str, following: str, full: int) -> bool:
+    bare = line.rstrip()
+    if bare.endswith(HYPHEN):
+        return True
+    if full < _MIN_COLUMNS or not following.strip() or BULLET.match(following):
+        return False
+    width = columns(bare)
+    ended = ends_sentence(bare)
+    if NUMBERED.match(following) and (ended or width < _QUITE_FULL * full):
+        return False
+    if is_tabular(bare) or is_tabular(following):
+        return False
+    if not ended and following.lstrip()[:1].islower() and width >= 0.4 * full:
+        return True
+    if ended and not ends_sentence(following) and columns(following.rstrip()) < 0.6 * full:
+        return False  # a heading
+    return width >= (_QUITE_FULL if ended else _FULL) * full
+
+
+def _dehyphenated(before: str, after: str, habit: Habits) -> str:
+    """A wrapped word loses its hyphen, a compound that happened to be broken there keeps it."""
+    head, tail = _LAST_WORD.search(before), _FIRST_WORD.match(after)
+    if head is None or tail is None:
+        return before + "-" + after
+    left, right = head.group(), tail.group()
+    if habit.words[f"{left}-{right}"] > habit.words[left + right]:
+        return before + "-" + after
+    if not habit.words[left + right] and ("-" in left or not right[:1].islower()):
+        return before + "-" + after
+    return before + after
+
+
+def _korean_glue(before: str, after: str, habit: Habits) -> str:
+    """The document's own words decide where they can, else its habit."""
+    head, tail = _LAST_WORD.search(before), _FIRST_WORD.match(after)
+    if head is not None and tail is not None:
+        n_whole = habit.words[head.group() + tail.group()]
+        n_apart = min(habit.words[head.group()] - 1, habit.words[tail.group()] - 1)
+        if n_whole > n_apart:
+            return ""
+        if n_apart > n_whole:
+            return " "
+    return habit.korean_glue
+
+
+def _without_marks(text: str) -> str:
+    """Hyphens that were marked but not at a line's end: they are what they look like."""
+    return re.sub(rf"(?<=\w){HYPHEN}(?=\w)", "", text).replace(HYPHEN, "-")

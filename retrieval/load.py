@@ -1,0 +1,176 @@
+"""A file to pages of text, within limits of size, time and memory. Knows no format.
+
+Formats with real parsers are read in a child process: a hang, a crash or a flood of memory
+costs that one file. See `retrieval.loaders` for the formats.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from retrieval.loaders import LOADERS, Loader
+from retrieval.loaders.characters import sanitize_line
+from retrieval.loaders.encoding import decode
+from retrieval.loaders.parsed import Parsed, from_json, sanitized
+from retrieval.types import LoadedFile, LoadError
+
+SUPPORTED_SUFFIXES: frozenset[str] = frozenset(LOADERS)
+# Larger texts go to the child as well: they would hold up the program's other threads.
+_PLAIN_BYTES = 1 << 20
+_POLL_S = 0.02
+_PROJECT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLimits:
+    """What one file may cost. `memory_bytes` is held on Linux only, the others everywhere."""
+
+    max_bytes: int
+    timeout_s: float
+    memory_bytes: int
+    max_pages: int
+    max_result_bytes: int = 256 << 20
+    """Size of the parsed text as it comes out of the child, with its escapes."""
+
+
+def load_file(
+    path: Path, limits: LoadLimits, *, cancel: threading.Event | None = None
+) -> LoadedFile:
+    """The text of a file, page by page, with warnings about what could not be read.
+
+    Raises LoadError with one sentence for whatever is wrong with the file or with reading it,
+    and when `cancel` is set meanwhile.
+    """
+    loader = _loader(path)
+    n_bytes = _checked_bytes(path, limits)
+    try:
+        if loader.plain and n_bytes <= _PLAIN_BYTES:
+            parsed = sanitized(loader.read(path, max_pages=limits.max_pages))
+        else:
+            parsed = _in_child(path, limits, cancel)
+    except OSError as error:
+        raise LoadError(f"This file cannot be opened ({error.strerror or error}).") from error
+    return LoadedFile(display_name(path.name), loader.media, parsed.pages, parsed.warnings)
+
+
+def display_name(name: str) -> str:
+    """A file's name as one clean line (NFC). Names in old encodings are read as such."""
+    base = name.replace("\\", "/").rsplit("/", 1)[-1]
+    try:
+        base.encode()
+    except UnicodeEncodeError:  # bytes that are not UTF-8, as archives from Windows leave them
+        base = decode(os.fsencode(base)).text
+    return sanitize_line(base) or "unnamed"
+
+
+def _loader(path: Path) -> Loader:
+    loader = LOADERS.get(path.suffix.lower())
+    if loader is None:
+        known = ", ".join(sorted(LOADERS))
+        kind = f"“{path.suffix}” files" if path.suffix else "files without a name ending"
+        raise LoadError(f"This program cannot read {sanitize_line(kind)}; it reads {known}.")
+    return loader
+
+
+def _checked_bytes(path: Path, limits: LoadLimits) -> int:
+    """The file's size. Pipes and devices, which might never end, are refused."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LoadError(f"This file cannot be opened ({reason}).") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise LoadError("This is not a file; choose a file.")
+    if status.st_size > limits.max_bytes:
+        size, most = status.st_size / 2**20, limits.max_bytes / 2**20
+        raise LoadError(
+            f"This file has {size:.1f} MiB, {most:g} MiB are allowed; split it or raise the limit."
+        )
+    if status.st_size == 0:
+        raise LoadError("This file is empty (0 bytes); upload it again.")
+    return status.st_size
+
+
+def _in_child(path: Path, limits: LoadLimits, cancel: threading.Event | None) -> Parsed:
+    with tempfile.TemporaryDirectory(prefix="parse-", ignore_cleanup_errors=True) as folder:
+        result = Path(folder) / "result.json"
+        job = {
+            "path": str(path.resolve()),
+            "suffix": path.suffix.lower(),
+            "result": str(result),
+            "timeout_s": limits.timeout_s,
+            "memory_bytes": limits.memory_bytes,
+            "result_bytes": limits.max_result_bytes,
+            "max_pages": limits.max_pages,
+        }
+        code = _run(json.dumps(job), limits.timeout_s, cancel)
+        return _answer(result, code, limits)
+
+
+def _run(job: str, timeout_s: float, cancel: threading.Event | None) -> int:
+    """The child's exit code. It is gone when this returns or raises."""
+    command = [sys.executable, "-X", "utf8", "-W", "ignore", "-m", "retrieval.loaders.worker"]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=_PROJECT,  # where `-m` finds the package, whatever the program's folder is
+    )
+    try:
+        _feed(process, job)
+        return _wait(process, timeout_s, cancel)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _feed(process: subprocess.Popen[bytes], job: str) -> None:
+    assert process.stdin is not None
+    try:
+        process.stdin.write(job.encode())
+        process.stdin.close()
+    except BrokenPipeError:
+        pass  # it died at once: its exit code tells
+
+
+def _wait(
+    process: subprocess.Popen[bytes], timeout_s: float, cancel: threading.Event | None
+) -> int:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if cancel is not None and cancel.is_set():
+            raise LoadError("Reading this file was cancelled.")
+        try:
+            return process.wait(timeout=_POLL_S)
+        except subprocess.TimeoutExpired:
+            continue
+    raise LoadError(
+        f"Reading this file took longer than {timeout_s:g} s and was stopped; "
+        "split the file or raise the time limit."
+    )
+
+
+def _answer(result: Path, code: int, limits: LoadLimits) -> Parsed:
+    n_bytes = result.stat().st_size if result.exists() else 0
+    if n_bytes >= limits.max_result_bytes:
+        raise LoadError("This file holds more text than is allowed; split it.")
+    if code != 0:
+        raise LoadError(
+            "The reader crashed on this file, which is probably damaged; "
+            "open it in its own program, save it anew and try again."
+        )
+    text = result.read_text(encoding="ascii")
+    answer = json.loads(text)
+    if "error" in answer:
+        raise LoadError(answer["error"])
+    return from_json(text)

@@ -1,0 +1,68 @@
+"""Reads HTML pages as a person would: the text in order. Runs nothing, fetches nothing.
+
+Addresses of links are left out (their texts stay): on web pages they outnumber the words.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from bs4.dammit import EncodingDetector
+
+from retrieval.loaders.encoding import decode
+from retrieval.loaders.markup import drop, to_markdown
+from retrieval.loaders.parsed import Parsed, whole
+
+_NEVER_TEXT = [
+    "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas",
+    "audio", "video", "map", "select", "button", "head",
+]  # fmt: skip
+_AROUND = ["nav", "footer", "aside"]
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+# What pages call an encoding is what browsers take it for (WHATWG).
+_MEANT = {
+    "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "ksc5601": "cp949", "x-windows-949": "cp949",
+    "shift_jis": "cp932", "x-sjis": "cp932", "gb2312": "gb18030", "gbk": "gb18030",
+    "iso-8859-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252", "utf-16": "utf-8",
+}  # fmt: skip
+
+
+def read(path: Path, max_pages: int) -> Parsed:
+    """Title and text as Markdown. Raises LoadError when the file is not text."""
+    data = path.read_bytes()
+    named = EncodingDetector.find_declared_encoding(
+        data, is_html=True, search_entire_document=False
+    )
+    declared = _MEANT.get(named.lower(), named) if named else None
+    found = decode(data, declared)
+    soup = BeautifulSoup(found.text, "html.parser")
+    title = " ".join(soup.title.get_text().split()) if soup.title else ""
+    text = _text(soup)
+    if not text:  # the whole page stands in what is usually left out
+        text = _text(BeautifulSoup(found.text, "html.parser"), around=True)
+    return whole(_titled(title, text), (found.warning,) if found.warning else ())
+
+
+def _text(soup: BeautifulSoup, *, around: bool = False) -> str:
+    drop(soup, _NEVER_TEXT)
+    for tag in soup.find_all(_is_hidden):
+        tag.decompose()
+    if not around:
+        for tag in soup.find_all(_AROUND):
+            if not tag.decomposed and tag.find_parent(["article", "main"]) is None:
+                tag.decompose()
+    return to_markdown(soup, keep_links=False)
+
+
+def _is_hidden(tag: Tag) -> bool:
+    """Nobody sees it, so nobody can have meant it to be quoted."""
+    return tag.has_attr("hidden") or _HIDDEN.search(str(tag.get("style") or "")) is not None
+
+
+def _titled(title: str, text: str) -> str:
+    """The title first, unless the text starts with it anyway."""
+    if not title or title.casefold() in text[: len(title) + 200].casefold():
+        return text
+    return f"# {title}\n\n{text}".strip()
