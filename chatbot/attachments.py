@@ -1,0 +1,24 @@
+"""Long messages as documents of the library. Knows no prompt and no model."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from retrieval.pipeline import Library
+from retrieval.types import IngestReport
+
+
+def attach_text(library: Library, text: str, name: str) -> IngestReport:
+    """Put a text into the library as a document called `name`, as an upload of it would."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "message.txt"
+        path.write_text(text, encoding="utf-8", errors="replace")
+        return library.ingest(path, name=name)
+
+
+def attachment_name(text: str) -> str:
+    """A name that the same text gets again, so that asking it twice makes one document."""
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"Message of {len(text)} characters ({digest[:6]}).txt"

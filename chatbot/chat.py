@@ -1,0 +1,359 @@
+"""One turn, from the question to the stored reply: the one place that knows the order of things.
+
+Knows no model and no page: an `Engine` makes the reply, and whoever iterates `reply` shows it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from chatbot.assemble import AssembledPrompt
+from chatbot.attachments import attach_text, attachment_name
+from chatbot.budget import ContextBudget
+from chatbot.citing import cite
+from chatbot.engine.base import Engine, EngineEvent, Finished, SamplingParams, TextDelta
+from chatbot.errors import ChatbotError, EngineError, InputError, OutOfMemoryError
+from chatbot.folding import Folding
+from chatbot.messages import Conversation, Message, Notice, PromptTrace, Turn, Usage
+from chatbot.prompting import PromptBuilder
+from chatbot.records import new_id, now_text
+from chatbot.reply_queue import ReplyQueue
+from chatbot.settings import Settings
+from chatbot.store import Store
+from retrieval.pipeline import Library
+
+DEMO_WINDOW_TOKENS = 2048
+"""A small model on a CPU reads some 600 tokens a second: a longer window only makes it slow."""
+MAX_WINDOW_TOKENS = 8192
+QUEUE_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Other replies come first: `position` of them have to finish."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeEvent:
+    """Something that the user should know now."""
+
+    notice: Notice
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReady:
+    """The prompt stands; the model begins to read it."""
+
+    trace: PromptTrace
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDone:
+    """The last event of every reply, however it ended: the turn as it is stored."""
+
+    turn: Turn
+
+
+ChatEvent = Queued | NoticeEvent | ContextReady | TextDelta | TurnDone
+
+
+class Chat:
+    """Answers questions in conversations. Safe to use from many threads.
+
+    One reply at a time runs in a conversation, and one at the engine; the others wait in line.
+    """
+
+    def __init__(
+        self, *, settings: Settings, store: Store, engine: Engine, library: Library | None = None
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._engine = engine
+        self._library = library
+        self._queue = ReplyQueue()
+        self._lock = threading.Lock()
+        self._running: dict[str, threading.Event] = {}
+        self._builder: PromptBuilder | None = None
+        self._folding = Folding(settings, store, engine, self._queue)
+
+    def reply(
+        self,
+        conversation_id: str,
+        text: str,
+        *,
+        stop: threading.Event | None = None,
+        sampling: SamplingParams | None = None,
+    ) -> Iterator[ChatEvent]:
+        """Answer `text`; the events end with one `TurnDone`, also after a stop or a failure.
+
+        Closing the iterator stops the reply and stores what was there. Raises InputError before
+        anything is stored: an empty question, a conversation that is being answered already or
+        is unknown, or parts that do not fit the window.
+        """
+        return self._reply(conversation_id, text, None, stop, sampling)
+
+    def retry(
+        self,
+        conversation_id: str,
+        *,
+        stop: threading.Event | None = None,
+        sampling: SamplingParams | None = None,
+    ) -> Iterator[ChatEvent]:
+        """Answer the last question again; its old turn is replaced."""
+        conversation = self._store.load(conversation_id)
+        if not conversation.turns:
+            raise InputError("There is no question to answer again; type one first.")
+        last = conversation.turns[-1]
+        return self._reply(conversation_id, last.question, last.id, stop, sampling)
+
+    def edit(
+        self,
+        conversation_id: str,
+        turn_id: str,
+        text: str,
+        *,
+        stop: threading.Event | None = None,
+    ) -> Iterator[ChatEvent]:
+        """Ask `text` in place of an earlier question; that turn and all later ones are dropped."""
+        return self._reply(conversation_id, text, turn_id, stop, None)
+
+    def context(self, conversation_id: str, text: str) -> PromptTrace:
+        """What a reply to `text` would see; calls no model and stores nothing."""
+        conversation = self._store.load(conversation_id)
+        return self.builder.build(conversation, text, self.budget()).trace
+
+    def stop(self, conversation_id: str) -> None:
+        """Stop the running reply of a conversation, if there is one."""
+        with self._lock:
+            event = self._running.get(conversation_id)
+        if event is not None:
+            event.set()
+
+    def is_running(self, conversation_id: str) -> bool:
+        with self._lock:
+            return conversation_id in self._running
+
+    def forget(self, conversation_id: str) -> None:
+        """Stop and drop all that is kept in memory about a conversation that was deleted."""
+        self.stop(conversation_id)
+        self._folding.cancel(conversation_id)
+        if self._builder is not None:
+            self._builder.forget(conversation_id)
+        self._engine.forget(conversation_id)
+
+    def wait_for_folds(self, timeout_s: float | None = None) -> bool:
+        """Wait until no summary is being made. False when the time is up first."""
+        return self._folding.wait(timeout_s)
+
+    def close(self) -> None:
+        """Stop all replies and folds. Idempotent."""
+        with self._lock:
+            for event in self._running.values():
+                event.set()
+        self._folding.close()
+
+    @property
+    def builder(self) -> PromptBuilder:
+        """The prompt builder; waits for the tokenizer while a model is loading."""
+        tokenizer = self._engine.tokenizer
+        with self._lock:
+            if self._builder is None or self._builder.encoder.tokenizer.name != tokenizer.name:
+                self._builder = PromptBuilder(tokenizer, self._settings, self._library)
+            return self._builder
+
+    def budget(self) -> ContextBudget:
+        """The budget of the window in use."""
+        return self.builder.budget(window_tokens(self._settings, self._engine))
+
+    def _reply(
+        self,
+        conversation_id: str,
+        text: str,
+        replacing: str | None,
+        stop: threading.Event | None,
+        sampling: SamplingParams | None,
+    ) -> Iterator[ChatEvent]:
+        if not text.strip():
+            raise InputError("The question is empty; type one first.")
+        stop = stop or threading.Event()
+        with self._only_reply(conversation_id, stop):
+            self._folding.cancel(conversation_id)
+            conversation, notices = self._prepare(conversation_id, text, replacing)
+            budget = self.budget()
+            prompt = self.builder.build(conversation, text, budget)
+            prompt = replace(
+                prompt, trace=replace(prompt.trace, notices=(*notices, *prompt.trace.notices))
+            )
+            turn = self._store.begin_turn(conversation_id, text, replacing=replacing)
+            run = _Run(turn, prompt)
+            try:
+                yield from self._run(conversation_id, run, stop, self._params(sampling, budget))
+            except Exception as error:
+                # A fault of ours: the turn is kept and says so, the error goes on to whoever asked.
+                run.fail(EngineError(f"The reply failed by a fault in the program: {error!r}."))
+                raise
+            finally:
+                if not run.stored:
+                    self._save(conversation_id, run)
+        if run.turn.finish in ("stop", "length"):
+            self._folding.schedule(conversation_id)
+
+    def _prepare(
+        self, conversation_id: str, text: str, replacing: str | None
+    ) -> tuple[Conversation, tuple[Notice, ...]]:
+        """The conversation as the prompt sees it: before the turns to be replaced; a message that
+        does not fit is attached as a document."""
+        conversation = before_turn(self._store.load(conversation_id), replacing)
+        if self._library is None or self.builder.fits(conversation, text, self.budget()):
+            return conversation, ()
+        name = attachment_name(text)
+        report = attach_text(self._library, text, name)
+        if report.document_id is None:
+            return conversation, (Notice("attach_failed", report.message),)
+        ids = tuple(dict.fromkeys((*conversation.document_ids, report.document_id)))
+        self._store.set_documents(conversation_id, ids)
+        sentence = f"The message is attached as the document {name!r} and searched."
+        notice = Notice("question_attached", sentence, {"document": name})
+        return replace(conversation, document_ids=ids), (notice,)
+
+    @contextmanager
+    def _only_reply(self, conversation_id: str, stop: threading.Event) -> Iterator[None]:
+        with self._lock:
+            if conversation_id in self._running:
+                raise InputError("This conversation is still being answered; wait or stop it.")
+            self._running[conversation_id] = stop
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._running[conversation_id]
+
+    def _run(
+        self, conversation_id: str, run: _Run, stop: threading.Event, params: SamplingParams
+    ) -> Iterator[ChatEvent]:
+        for notice in run.prompt.trace.notices:
+            yield NoticeEvent(notice)
+        with self._queue.ticket() as ticket:
+            shown = 0
+            while not ticket.wait(QUEUE_POLL_S) and not stop.is_set():
+                if ticket.position != shown:
+                    shown = ticket.position
+                    yield Queued(shown)
+            yield ContextReady(run.prompt.trace)
+            yield from self._generate(conversation_id, run, stop, params)
+        self._save(conversation_id, run)
+        yield TurnDone(run.turn)
+
+    def _generate(
+        self, conversation_id: str, run: _Run, stop: threading.Event, params: SamplingParams
+    ) -> Iterator[ChatEvent]:
+        if stop.is_set():
+            return
+        events = self._engine.generate(
+            run.prompt.token_ids, params, conversation_id=conversation_id, stop=stop
+        )
+        try:
+            for event in events:
+                run.take(event)
+                if isinstance(event, TextDelta):
+                    yield event
+        except GeneratorExit:
+            # The reader has gone. Let the engine end tidily, so that the ids of what was
+            # generated are kept with the text.
+            stop.set()
+            for event in events:
+                run.take(event)
+            raise
+        except ChatbotError as error:
+            run.fail(error)
+            yield NoticeEvent(run.notices[-1])
+
+    def _save(self, conversation_id: str, run: _Run) -> None:
+        run.stored = True
+        run.turn = run.result(self._engine.tokenizer.name)
+        if run.turn.reply and run.prompt.passages:
+            run.turn = cite(run.turn, run.prompt.passages)
+        self._store.finish_turn(conversation_id, run.turn)
+
+    def _params(self, sampling: SamplingParams | None, budget: ContextBudget) -> SamplingParams:
+        s = self._settings
+        params = sampling or SamplingParams(
+            temperature=s.temperature,
+            top_p=s.top_p,
+            repetition_penalty=s.repetition_penalty,
+            seed=s.seed,
+            stop=s.stop,
+        )
+        return replace(params, max_tokens=budget.reply_tokens)
+
+
+class _Run:
+    """A reply while it is being made."""
+
+    def __init__(self, turn: Turn, prompt: AssembledPrompt) -> None:
+        self.turn = turn
+        self.prompt = prompt
+        self.stored = False
+        self.text = ""
+        self.last: Finished | None = None
+        self.notices: list[Notice] = []
+        self.failed: ChatbotError | None = None
+
+    def take(self, event: EngineEvent) -> None:
+        if isinstance(event, TextDelta):
+            self.text += event.text
+        elif isinstance(event, Finished):
+            self.last = event
+            self.notices += event.notices
+
+    def fail(self, error: ChatbotError) -> None:
+        self.failed = error
+        code = "out_of_memory" if isinstance(error, OutOfMemoryError) else "reply_failed"
+        self.notices.append(Notice(code, str(error)))
+
+    def result(self, tokenizer_name: str) -> Turn:
+        """The turn with what there is of a reply."""
+        text = self.last.text if self.last else self.text
+        usage = self.last.usage if self.last else Usage(self.prompt.trace.prompt_tokens)
+        message = Message(new_id(), "assistant", text, created=now_text())
+        if isinstance(self.failed, OutOfMemoryError):
+            finish = "memory"
+        elif self.failed is not None:
+            finish = "error"
+        else:
+            finish = self.last.finish if self.last else "cancelled"
+        return replace(
+            self.turn,
+            assistant=(message,) if text else (),
+            finish=finish,
+            usage=usage,
+            trace=replace(self.prompt.trace, reused_tokens=usage.cached_tokens),
+            reply_token_ids=self.last.token_ids if self.last else (),
+            tokenizer_name=tokenizer_name,
+            notices=(*self.prompt.trace.notices, *self.notices),
+        )
+
+
+def before_turn(conversation: Conversation, turn_id: str | None) -> Conversation:
+    """The conversation as it was before a turn; its summary only if it covers no dropped turn."""
+    if turn_id is None:
+        return conversation
+    ids = [turn.id for turn in conversation.turns]
+    if turn_id not in ids:
+        raise InputError("That turn is no longer in the conversation; reload the page.")
+    turns = conversation.turns[: ids.index(turn_id)]
+    summary = conversation.summary
+    kept = summary if summary and summary.covers <= len(turns) else None
+    return replace(conversation, turns=turns, summary=kept)
+
+
+def window_tokens(settings: Settings, engine: Engine) -> int:
+    """The window in use: the setting, or what suits the model. Never above the model's own."""
+    info = engine.info
+    automatic = DEMO_WINDOW_TOKENS if info.is_demo else MAX_WINDOW_TOKENS
+    return min(settings.window_tokens or automatic, info.max_window_tokens)

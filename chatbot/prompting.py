@@ -1,0 +1,173 @@
+"""From a conversation and a question to a prompt: what is searched, and what may go in.
+
+The one place where retrieval, recall and the budget meet. Calls no model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from retrieval.pipeline import Library
+
+import prompts
+from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
+from chatbot.budget import ContextBudget, context_budget
+from chatbot.engine.base import ChatTokenizer
+from chatbot.language import detect
+from chatbot.long_question import shorten_question
+from chatbot.messages import Conversation, Notice
+from chatbot.query import search_query
+from chatbot.recall import Excerpt, RecallIndexes
+from chatbot.render import PieceEncoder
+from chatbot.settings import Settings
+from retrieval.types import Passage
+
+EXCERPT_CANDIDATES = 40
+QUERY_CHARACTERS = 4000
+"""A longer question is searched by its beginning and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Passages for a question, best first. `whole_scope`: every chunk in scope is among them."""
+
+    passages: tuple[Passage, ...] = ()
+    whole_scope: bool = False
+    searched: bool = False
+
+
+class PromptBuilder:
+    """Builds the prompts of all conversations with one tokenizer. Safe to use from threads."""
+
+    def __init__(
+        self, tokenizer: ChatTokenizer, settings: Settings, library: Library | None
+    ) -> None:
+        self.encoder = PieceEncoder(tokenizer)
+        self._settings = settings
+        self._library = library
+        self._recall = RecallIndexes(self.encoder.count)
+
+    def budget(self, window_tokens: int) -> ContextBudget:
+        """The budget of a window under the present settings."""
+        s = self._settings
+        return context_budget(
+            window_tokens,
+            s.reply_tokens,
+            passage_share=s.passage_share,
+            recall_share=s.recall_share,
+            min_recent_turns=s.min_recent_turns,
+        )
+
+    def build(
+        self, conversation: Conversation, question: str, budget: ContextBudget
+    ) -> AssembledPrompt:
+        """The prompt for `question` after the turns of `conversation`.
+
+        A question that does not fit keeps its head and tail, and the notice says so. Raises
+        BudgetError when even that does not fit beside the system text.
+        """
+        language = self.language_of(conversation, question)
+        system_text = self.system_text(conversation, language)
+        shown, notices = self._fitting(question, system_text, language, budget)
+        query = search_query(_for_search(question), conversation.turns)
+        found = self._passages(query, conversation.document_ids, budget)
+        request = PromptRequest(
+            conversation=conversation,
+            question=shown,
+            system_text=system_text,
+            language=language,
+            budget=budget,
+            query=query,
+            excerpts=self._excerpts(conversation, query),
+            passages=found.passages,
+            whole_scope=found.whole_scope,
+            searched_documents=found.searched,
+            notices=notices,
+        )
+        return assemble(request, self.encoder)
+
+    def fits(self, conversation: Conversation, question: str, budget: ContextBudget) -> bool:
+        """Whether the question fits a prompt whole."""
+        language = self.language_of(conversation, question)
+        return self._fits(question, self.system_text(conversation, language), budget)
+
+    def language_of(self, conversation: Conversation, question: str) -> str:
+        """The language of the labels: that of the first question, so that it stays the same."""
+        if self._settings.language != "auto":
+            return self._settings.language
+        first = next((t.question for t in conversation.turns if t.question.strip()), question)
+        return detect(first)
+
+    def system_text(self, conversation: Conversation, language: str) -> str:
+        """The system text of a conversation: its own, the user's, or the built-in one."""
+        own = conversation.system_text or self._settings.system_prompt
+        return own if own is not None else prompts.load("system", language)
+
+    def forget(self, conversation_id: str) -> None:
+        """Drop what is kept in memory about a conversation."""
+        self._recall.forget(conversation_id)
+
+    def _fits(self, question: str, system_text: str, budget: ContextBudget) -> bool:
+        encoder = self.encoder
+        required = encoder.system(system_text).segment.tokens
+        # The longest lead that may come before a question.
+        lead = f"{prompts.load('no_passages', 'ko')}\n\n{prompts.load('no_passages', 'en')}\n\n"
+        required += encoder.question(question, lead).segment.tokens
+        return required <= budget.limit_tokens
+
+    def _fitting(
+        self, question: str, system_text: str, language: str, budget: ContextBudget
+    ) -> tuple[str, tuple[Notice, ...]]:
+        if self._fits(question, system_text, budget):
+            return question, ()
+        encoder = self.encoder
+        room = budget.limit_tokens - encoder.system(system_text).segment.tokens
+        room -= encoder.question("", "").segment.tokens
+        if room < 32:
+            return question, ()  # allocate() says by how much it does not fit
+        short = shorten_question(
+            question,
+            # The other half is for passages out of the part that is left out.
+            room // 2,
+            mark=lambda n: f"\n{prompts.load('left_out', language, tokens=n)}\n",
+            count=encoder.count,
+        )
+        text = (
+            f"The message has {encoder.count(question)} tokens and does not fit the prompt of "
+            f"{budget.limit_tokens}: its beginning and end are in the prompt word for word, "
+            f"{short.left_out_tokens} tokens between them are not."
+        )
+        values = {"tokens": encoder.count(question), "left_out": short.left_out_tokens}
+        return short.text, (Notice("question_shortened", text, values),)
+
+    def _excerpts(self, conversation: Conversation, query: str) -> Sequence[Excerpt]:
+        if not conversation.turns or self._settings.recall_share <= 0:
+            return ()
+        return self._recall.of(conversation).search(query, limit=EXCERPT_CANDIDATES)
+
+    def _passages(self, query: str, document_ids: Sequence[str], budget: ContextBudget) -> Found:
+        if self._library is None or not document_ids or self._settings.passage_share <= 0:
+            return Found()
+        found = self._library.search(query, document_ids=document_ids, top_k=self._settings.top_k)
+        infos = {info.id: info for info in self._library.documents()}
+        in_scope = [infos[i] for i in document_ids if i in infos]
+        if not in_scope:
+            return Found()
+        if sum(info.tokens for info in in_scope) > budget.limit_tokens:
+            return Found(tuple(found), searched=True)
+        ranked = {passage.chunk_id for passage in found}
+        rest = [
+            replace(passage, score=0.0)
+            for info in in_scope
+            for passage in self._library.chunks(info.id)
+            if passage.chunk_id not in ranked
+        ]
+        return Found((*found, *rest), whole_scope=True, searched=True)
+
+
+def _for_search(question: str) -> str:
+    if len(question) <= QUERY_CHARACTERS:
+        return question
+    half = QUERY_CHARACTERS // 2
+    return f"{question[:half]}\n{question[-half:]}"
