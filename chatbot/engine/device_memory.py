@@ -1,0 +1,83 @@
+"""How much memory there is now, on the CPU side and on a CUDA device; knows no models."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from chatbot.errors import InputError
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+CGROUP = Path("/sys/fs/cgroup")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes in all and bytes free now, of the machine or of the limit put on this process."""
+
+    total_bytes: int
+    available_bytes: int
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes of "12GiB", "800 MB" or "1073741824". Raises InputError for anything else."""
+    match = _SIZE.fullmatch(text)
+    unit = (match[2] or "").lower() if match else ""
+    n_bytes = int(float(match[1]) * (_UNITS | _BINARY)[unit]) if match else 0
+    if n_bytes <= 0:
+        raise InputError(f"{text!r} is no amount of memory; write it like 12GiB or 800MiB.")
+    return n_bytes
+
+
+def cpu_memory() -> Memory:
+    """The machine's memory, or the container's limit where that is smaller."""
+    machine = psutil.virtual_memory()
+    total, available = machine.total, machine.available
+    for limit, used in _cgroup_limits(CGROUP):
+        total = min(total, limit)
+        available = min(available, max(0, limit - used))
+    return Memory(total, available)
+
+
+def cuda_memory() -> Memory | None:
+    """The current CUDA device's memory, or None where there is no such device."""
+    import torch
+
+    if not torch.cuda.is_available():
+        return None
+    free, total = torch.cuda.mem_get_info()
+    # What this process's allocator holds without using it is available too.
+    unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+    return Memory(total, free + unused)
+
+
+def device_memory(*, on_cuda: bool) -> Memory:
+    """Memory of the device that a model runs on."""
+    return (cuda_memory() if on_cuda else None) or cpu_memory()
+
+
+def _cgroup_limits(root: Path) -> list[tuple[int, int]]:
+    """Limits of the control groups of this process and what they use, both versions."""
+    version_2 = _limit(root, "memory.max", "memory.current", "inactive_file")
+    group = root / "memory"
+    version_1 = _limit(
+        group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+    )
+    return [found for found in (version_2, version_1) if found is not None]
+
+
+def _limit(group: Path, limit: str, used: str, reclaimable: str) -> tuple[int, int] | None:
+    try:
+        limit_bytes = int((group / limit).read_text())
+        used_bytes = int((group / used).read_text())
+        statistics = (group / "memory.stat").read_text()
+    except (OSError, ValueError):  # no such group, or "max": no limit
+        return None
+    match = re.search(rf"^{reclaimable} (\d+)$", statistics, re.MULTILINE)
+    # Cached file pages count as used but are given up on demand.
+    return limit_bytes, max(0, used_bytes - (int(match[1]) if match else 0))

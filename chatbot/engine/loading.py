@@ -1,0 +1,212 @@
+"""Loads a model into memory after checking that it fits; knows nothing of prompts or replies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chatbot.engine.cache_folder import Progress, gib
+from chatbot.engine.device_memory import device_memory
+from chatbot.engine.memory import (
+    MIN_WINDOW_TOKENS,
+    MemoryPlan,
+    ModelFigures,
+    PlanRequest,
+    Weights,
+    figures_of,
+    make_plan,
+    piece_tokens_for,
+)
+from chatbot.engine.models import ModelFiles, locate, read_config
+from chatbot.errors import ModelError, SettingsError
+from chatbot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in memory, and how it is to be run."""
+
+    model: Any
+    files: ModelFiles
+    figures: ModelFigures
+    plan: MemoryPlan
+    device: str
+    dtype: str
+    window_tokens: int
+    piece_tokens: int
+    end_ids: tuple[int, ...]
+
+
+def load_files(settings: Settings, report: Progress) -> tuple[ModelFiles, MemoryPlan]:
+    """Plan on the configuration alone, then get the files. Raises ModelError, SettingsError."""
+    known = read_config(settings.model, cache_dir=settings.cache_dir)
+    check_architecture(settings.model, known.config)
+    plan = checked_plan(settings, figures_of(known.config))
+    files = locate(settings.model, cache_dir=settings.cache_dir, progress=report)
+    return files, plan
+
+
+def load_model(
+    settings: Settings, files: ModelFiles, plan: MemoryPlan, report: Progress
+) -> LoadedModel:
+    """Read the weights. Raises ModelError with one sentence."""
+    import torch
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    on_cuda = chosen_device(settings) == "cuda"
+    report(f"Reading the weights of {files.name} ({gib(plan.weights_bytes)}).", None)
+    model = _read_weights(files, plan.weights, on_cuda)
+    model.eval()
+    figures = figures_of(model.config.to_dict())
+    return LoadedModel(
+        model=model,
+        files=files,
+        figures=figures,
+        plan=plan,
+        device=model.device.type,
+        dtype=str(model.dtype).removeprefix("torch."),
+        window_tokens=plan.window_tokens,
+        piece_tokens=piece_tokens_for(figures, settings.prefill_piece_tokens, on_cuda=on_cuda),
+        end_ids=_end_ids(model),
+    )
+
+
+def chosen_device(settings: Settings) -> str:
+    """ "cuda" or "cpu". Raises ModelError when CUDA was asked for and is not there."""
+    import torch
+
+    there = torch.cuda.is_available()
+    if settings.device == "cuda" and not there:
+        message = (
+            "No CUDA device can be used; install a CUDA build of torch and a driver, or choose "
+            "--device cpu."
+        )
+        raise ModelError(message)
+    return "cuda" if there and settings.device != "cpu" else "cpu"
+
+
+def chosen_weights(settings: Settings, device: str) -> Weights:
+    """What "auto" means: 8 bit on CUDA, where it is fast, and 16 bit on a CPU."""
+    if settings.quantization == "auto":
+        return "int8" if device == "cuda" and settings.model != "demo" else "none"
+    return settings.quantization
+
+
+def request_of(settings: Settings, figures: ModelFigures, *, device: str) -> PlanRequest:
+    """The settings as the arithmetic wants them. Raises SettingsError for too long a window."""
+    if settings.window_tokens > figures.window_tokens:
+        message = (
+            f"window_tokens is {settings.window_tokens}, but the model was trained for "
+            f"{figures.window_tokens}; choose at most that."
+        )
+        raise SettingsError(message)
+    on_cuda = device == "cuda"
+    return PlanRequest(
+        weights=chosen_weights(settings, device),
+        window_tokens=settings.window_tokens,
+        piece_tokens=piece_tokens_for(figures, settings.prefill_piece_tokens, on_cuda=on_cuda),
+        on_cuda=on_cuda,
+    )
+
+
+def checked_plan(settings: Settings, figures: ModelFigures) -> MemoryPlan:
+    """The plan against the memory that is free now. Raises ModelError when it does not fit."""
+    device = chosen_device(settings)
+    request = request_of(settings, figures, device=device)
+    available = device_memory(on_cuda=request.on_cuda).available_bytes
+    plan = make_plan(figures, available, request)
+    if not plan.fits:
+        raise ModelError(does_not_fit(settings.model, plan, figures, device))
+    return plan
+
+
+def does_not_fit(name: str, plan: MemoryPlan, figures: ModelFigures, device: str) -> str:
+    """One sentence: what is needed, what is there, and what to do."""
+    place = "on the CUDA device" if device == "cuda" else "in memory"
+    way_out = "choose a smaller model"
+    if plan.largest_window_tokens >= MIN_WINDOW_TOKENS:
+        way_out = f"choose --window-tokens {plan.largest_window_tokens} or less"
+    else:
+        smaller = [w for w in ("int8", "int4") if _fits_with(w, plan, figures, device)]
+        if smaller:
+            way_out = f"choose --quantization {smaller[0]}"
+    return (
+        f"{name} does not fit: a window of {plan.window_tokens} tokens takes "
+        f"{gib(plan.total_bytes)} and {gib(plan.available_bytes)} are free {place}; {way_out}, "
+        "or close other programs."
+    )
+
+
+def _fits_with(weights: Weights, plan: MemoryPlan, figures: ModelFigures, device: str) -> bool:
+    request = PlanRequest(weights=weights, on_cuda=device == "cuda")
+    return weights != plan.weights and make_plan(figures, plan.available_bytes, request).fits
+
+
+def check_architecture(name: str, config: Mapping[str, Any]) -> None:
+    """Raise ModelError unless the model library has a text model for this configuration."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as KNOWN
+
+    kind = str(config.get("model_type", ""))
+    classes = config.get("architectures") or []
+    writes_text = not classes or any("CausalLM" in c or "LMHead" in c for c in classes)
+    if kind not in KNOWN or not writes_text:
+        what = classes[0] if classes and not writes_text else kind or "unknown"
+        message = (
+            f"{name} has the architecture {what}, which cannot be used for chat here; choose a "
+            "text model such as Llama, Qwen2 or Mistral."
+        )
+        raise ModelError(message)
+
+
+def _read_weights(files: ModelFiles, weights: Weights, on_cuda: bool) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    options: dict[str, Any] = {
+        "dtype": "bfloat16",
+        "attn_implementation": "sdpa",
+        "local_files_only": True,  # everything is on this machine by now
+    }
+    if weights != "none":
+        options["quantization_config"] = _quantization(weights)
+    if on_cuda or weights != "none":
+        options["device_map"] = {"": 0 if on_cuda else "cpu"}
+    try:
+        return AutoModelForCausalLM.from_pretrained(str(files.folder), **options)
+    except (ValueError, KeyError, ImportError, OSError, RuntimeError) as error:
+        raise ModelError(_cannot_load(files.folder, error)) from error
+
+
+def _quantization(weights: Weights) -> Any:
+    import torch
+    from transformers import BitsAndBytesConfig
+
+    if weights == "int8":
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
+    )
+
+
+def _end_ids(model: Any) -> tuple[int, ...]:
+    named = model.generation_config.eos_token_id
+    if named is None:
+        named = model.config.eos_token_id
+    return (named,) if isinstance(named, int) else tuple(named or ())
+
+
+def _cannot_load(folder: Path, error: Exception) -> str:
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError) or "memory" in str(error).lower():
+        return (
+            f"Memory ran out while the weights of {folder.name} were read; choose a smaller "
+            "quantization or model, or close other programs."
+        )
+    text = str(error).strip()
+    reason = text.splitlines()[0][:200] if text else type(error).__name__
+    return f"The model in {folder} cannot be loaded ({reason}); copy or download it again."

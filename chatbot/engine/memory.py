@@ -1,0 +1,240 @@
+"""How much memory a model takes: arithmetic on the figures of its configuration.
+
+Knows nothing of files, names or loading, and reads no weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from chatbot.errors import ModelError
+
+Weights = Literal["none", "int8", "int4"]
+CacheKind = Literal["16bit", "int8", "int4"]
+WEIGHTS: tuple[Weights, ...] = ("none", "int8", "int4")
+CACHES: tuple[CacheKind, ...] = ("16bit", "int8", "int4")
+DEFAULT_WINDOW_TOKENS = 8192
+MIN_WINDOW_TOKENS = 64
+GIB = 1 << 30
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """What the arithmetic needs to know of a decoder-only model."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocabulary: int
+    tied: bool
+    """Whether the output layer shares the embedding's weights."""
+    window_tokens: int
+    """Longest prompt and reply together that the model was trained for."""
+    linear_parameters: int
+    """Parameters of the layers' matrices: those that a quantization packs."""
+
+    @property
+    def outer_parameters(self) -> int:
+        """Parameters of embedding and output layer, which stay in 16 bit."""
+        return self.vocabulary * self.hidden * (1 if self.tied else 2)
+
+    @property
+    def parameters(self) -> int:
+        return self.linear_parameters + self.outer_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """What one way of running a model takes, against what there is."""
+
+    weights: Weights
+    cache: CacheKind
+    window_tokens: int
+    weights_bytes: int
+    kv_bytes_per_token: int
+    working_bytes: int
+    """Peak of one piece of prefill beside weights and cache, at this window."""
+    reserve_bytes: int
+    """The runtime itself and fragmentation."""
+    available_bytes: int
+    largest_window_tokens: int
+    """Largest window that fits, at most the model's own; 0 when not even the smallest does."""
+
+    @property
+    def kv_bytes(self) -> int:
+        return self.kv_bytes_per_token * self.window_tokens
+
+    @property
+    def total_bytes(self) -> int:
+        return self.weights_bytes + self.kv_bytes + self.working_bytes + self.reserve_bytes
+
+    @property
+    def missing_bytes(self) -> int:
+        return max(0, self.total_bytes - self.available_bytes)
+
+    @property
+    def fits(self) -> bool:
+        return self.missing_bytes == 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """How a model is to be run. `window_tokens` 0 takes what fits, up to 8,192 tokens."""
+
+    weights: Weights = "none"
+    cache: CacheKind = "16bit"
+    window_tokens: int = 0
+    piece_tokens: int = 512
+    on_cuda: bool = False
+
+
+def figures_of(config: Mapping[str, Any]) -> ModelFigures:
+    """The figures in a config.json. Raises ModelError naming what is not there."""
+    inner = config.get("text_config")
+    values: Mapping[str, Any] = inner if isinstance(inner, Mapping) else config
+
+    def number(*names: str) -> int:
+        for name in names:
+            found = values.get(name)
+            if isinstance(found, int) and not isinstance(found, bool) and found > 0:
+                return found
+        message = (
+            f"The model's config.json gives no {names[0]}, so it is no decoder-only chat model; "
+            "choose one such as Llama, Qwen2 or Mistral."
+        )
+        raise ModelError(message)
+
+    hidden, heads = number("hidden_size", "n_embd"), number("num_attention_heads", "n_head")
+    layers = number("num_hidden_layers", "n_layer")
+    kv_heads = values.get("num_key_value_heads") or heads
+    head_dim = values.get("head_dim") or hidden // heads
+    intermediate = values.get("intermediate_size") or 4 * hidden
+    attention = hidden * head_dim * (2 * heads + 2 * kv_heads)
+    experts = values.get("num_local_experts") or values.get("num_experts") or 1
+    expert_width = values.get("moe_intermediate_size") if experts > 1 else None
+    feed_forward = 3 * hidden * (expert_width or intermediate) * experts
+    tied = bool(values.get("tie_word_embeddings", config.get("tie_word_embeddings", False)))
+    return ModelFigures(
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        intermediate=intermediate,
+        vocabulary=number("vocab_size"),
+        tied=tied,
+        window_tokens=number("max_position_embeddings", "n_positions"),
+        linear_parameters=layers * (attention + feed_forward + 2 * hidden) + hidden,
+    )
+
+
+def weights_bytes(figures: ModelFigures, weights: Weights) -> int:
+    """Bytes of all weights; embedding and output layer stay in 16 bit when packed."""
+    packed = figures.linear_parameters
+    if weights == "none":
+        return 2 * figures.parameters
+    if weights == "int8":  # one byte, and a float32 scale for each output row
+        return packed + 4 * _output_rows(figures) + 2 * figures.outer_parameters
+    # Half a byte, and a float32 scale for each block of 64.
+    return packed // 2 + packed // 16 + 2 * figures.outer_parameters
+
+
+def kv_bytes_per_token(figures: ModelFigures, cache: CacheKind) -> int:
+    """Bytes of keys and values of one token in all layers."""
+    vectors = 2 * figures.layers * figures.kv_heads
+    if cache == "16bit":
+        return vectors * 2 * figures.head_dim
+    if cache == "int8":  # a 16-bit scale for each head and token
+        return vectors * (figures.head_dim + 2)
+    return vectors * (figures.head_dim // 2 + 4)  # scale and zero point
+
+
+def working_bytes(figures: ModelFigures, piece_tokens: int, window_tokens: int) -> int:
+    """Peak of one piece of prefill at the end of a full window, beside weights and cache.
+
+    Counted: hidden states, the feed-forward's two branches, one layer's keys and values copied
+    and repeated for all heads, the mask, and the last row's logits in 16 bit and float32.
+    """
+    piece = min(piece_tokens, window_tokens)
+    hidden = 6 * piece * figures.hidden * 2
+    feed_forward = 3 * piece * figures.intermediate * 2
+    copied = 2 * window_tokens * figures.head_dim * 2 * (figures.kv_heads + figures.heads)
+    mask = 2 * piece * window_tokens
+    logits = figures.vocabulary * (2 + 4 + 4)
+    return hidden + feed_forward + copied + mask + logits
+
+
+def reserve_bytes(weights_total_bytes: int, *, on_cuda: bool) -> int:
+    """The runtime's own memory and fragmentation: a fixed part and 3 % of the weights."""
+    return (GIB // 2 if on_cuda else GIB // 4) + weights_total_bytes * 3 // 100
+
+
+def make_plan(
+    figures: ModelFigures, available_bytes: int, request: PlanRequest | None = None
+) -> MemoryPlan:
+    """What fits into `available_bytes`. Pure; see MemoryPlan."""
+    request = request or PlanRequest()
+    weights = weights_bytes(figures, request.weights)
+    reserve = reserve_bytes(weights, on_cuda=request.on_cuda)
+    per_token = kv_bytes_per_token(figures, request.cache)
+    left = available_bytes - weights - reserve
+
+    def fits(window_tokens: int) -> bool:
+        working = working_bytes(figures, request.piece_tokens, window_tokens)
+        return per_token * window_tokens + working <= left
+
+    largest = _largest(fits, figures.window_tokens)
+    window = request.window_tokens or max(
+        min(largest, DEFAULT_WINDOW_TOKENS), min(MIN_WINDOW_TOKENS, figures.window_tokens)
+    )
+    return MemoryPlan(
+        weights=request.weights,
+        cache=request.cache,
+        window_tokens=window,
+        weights_bytes=weights,
+        kv_bytes_per_token=per_token,
+        working_bytes=working_bytes(figures, request.piece_tokens, window),
+        reserve_bytes=reserve,
+        available_bytes=available_bytes,
+        largest_window_tokens=largest,
+    )
+
+
+def piece_tokens_for(figures: ModelFigures, asked_tokens: int, *, on_cuda: bool) -> int:
+    """Tokens of one prefill piece: what was asked, on a CPU less where a piece would take long.
+
+    A piece is what a stop has to wait for. It depends on the model's size only, not on the
+    clock: other pieces give other rounding, and replies must be repeatable.
+    """
+    if on_cuda:
+        return asked_tokens
+    tokens = int(CPU_PIECE_OPERATIONS // (2 * max(1, figures.linear_parameters)))
+    power = 1 << max(4, tokens.bit_length() - 1)
+    return min(asked_tokens, power)
+
+
+CPU_PIECE_OPERATIONS = 40e9
+"""Multiply-adds (twice) of one prefill piece on a CPU: about a quarter of a second."""
+
+
+def _output_rows(figures: ModelFigures) -> int:
+    attention = (figures.heads + 2 * figures.kv_heads) * figures.head_dim + figures.hidden
+    return figures.layers * (attention + 2 * figures.intermediate + figures.hidden)
+
+
+def _largest(fits: Any, upper: int) -> int:
+    """The largest n in [MIN_WINDOW_TOKENS, upper] that fits, by bisection; 0 if none does."""
+    low = min(MIN_WINDOW_TOKENS, upper)
+    if not fits(low):
+        return 0
+    high = upper
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
