@@ -10,6 +10,11 @@ CountTokens = Callable[[str], int]
 IngestStatus = Literal["indexed", "unchanged", "empty", "error"]
 
 
+def passage_body(context: str, text: str) -> str:
+    """How a chunk stands in a prompt: its context on lines of its own, then its text."""
+    return f"{context}\n{text}" if context else text
+
+
 class RetrievalError(Exception):
     """A sentence for the user about a document or an index."""
 

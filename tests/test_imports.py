@@ -16,7 +16,7 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "words", "sentences", "structure", "loaders", "load", "clean", "chunk", "embed",
-    "index", "search", "context", "pipeline",
+    "vectors", "database", "index", "ranking", "search", "context", "pipeline",
 )  # fmt: skip
 
 # Module prefix -> the prefixes of ours that it may import. The longest matching prefix counts.

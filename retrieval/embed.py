@@ -1,0 +1,247 @@
+"""Texts to vectors, in windows that the embedding model can read whole. Knows no index."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from retrieval.sentences import Span, sentence_cells, trim_span
+from retrieval.types import CountTokens, RetrievalError
+from retrieval.words import hangul_share, lexical_terms
+
+Vectors = NDArray[np.float32]
+
+MIN_WINDOW_TOKENS, MAX_WINDOW_TOKENS = 60, 120
+"""Word pieces of a window. One vector for a longer text loses what stands in it only once."""
+MOSTLY_HANGUL = 0.5
+E5_PROMPTS = {"query": "query: ", "document": "passage: "}
+_ENGLISH_ONLY = ("all-minilm", "all_minilm", "all-mpnet", "all-distilroberta", "bge-small-en")
+_ENGLISH_ONLY_MORE = ("bge-base-en", "bge-large-en", "multi-qa-minilm", "msmarco-")
+
+
+class Embedder(Protocol):
+    """What the index needs of an embedding model. Vectors are normalised rows of float32."""
+
+    @property
+    def name(self) -> str:
+        """Tells vectors of different models apart; stored with them."""
+
+    @property
+    def dimensions(self) -> int: ...
+
+    @property
+    def english_only(self) -> bool:
+        """Whether the vectors of Hangul text mean nothing."""
+
+    @property
+    def max_tokens(self) -> int:
+        """What the model reads of a text, in its own tokens; the rest would be lost."""
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of a text in the model's own vocabulary, without special tokens."""
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Shape (texts, dimensions)."""
+
+    def embed_query(self, text: str) -> Vectors:
+        """Shape (dimensions,)."""
+
+
+def window_spans(text: str, embedder: Embedder) -> list[Span]:
+    """Cut a text at sentences into windows that the embedder reads whole, as offsets.
+
+    Windows have `MIN_WINDOW_TOKENS` to `MAX_WINDOW_TOKENS` of the embedder's tokens where the
+    sentences allow; none is above `embedder.max_tokens`. For an English-only embedder, windows
+    that are mostly Hangul are left out.
+    """
+    limit = min(MAX_WINDOW_TOKENS, embedder.max_tokens)
+    count = embedder.count_tokens
+    cells = [part for cell in sentence_cells(text) for part in _pieces(text, cell, limit, count)]
+    spans = (trim_span(text, *span) for span in _packed(cells, limit))
+    return [
+        (start, end)
+        for start, end in spans
+        if start < end
+        and not (embedder.english_only and hangul_share(text[start:end]) > MOSTLY_HANGUL)
+    ]
+
+
+def split_windows(text: str, embedder: Embedder) -> list[str]:
+    """The texts of `window_spans`."""
+    return [text[start:end] for start, end in window_spans(text, embedder)]
+
+
+def _pieces(text: str, cell: Span, limit: int, count: CountTokens) -> list[tuple[Span, int]]:
+    """A sentence, or halves of it, and halves of these, until each is within the limit."""
+    start, end = cell
+    tokens = count(text[start:end]) if end - start <= limit * 40 else limit + 1
+    if end - start <= 1 or tokens <= limit:
+        return [(cell, tokens)]
+    middle = (start + end) // 2
+    space = text.find(" ", middle, end - 1)
+    cut = space + 1 if 0 < space - middle < (end - start) // 4 else middle
+    return _pieces(text, (start, cut), limit, count) + _pieces(text, (cut, end), limit, count)
+
+
+def _packed(cells: list[tuple[Span, int]], limit: int) -> list[Span]:
+    """Join neighbours to windows of even length: as few as possible, all within the limit."""
+    total = sum(cost for _, cost in cells)
+    n_windows = max(1, -(-total // limit))
+    aim = max(min(MIN_WINDOW_TOKENS, limit), total / n_windows)
+    windows: list[Span] = []
+    tokens = 0
+    for (start, end), cost in cells:
+        if windows and tokens < aim and tokens + cost <= limit:
+            windows[-1] = (windows[-1][0], end)
+            tokens += cost
+        else:
+            windows.append((start, end))
+            tokens = cost
+    return windows
+
+
+class SentenceTransformerEmbedder:
+    """A sentence-transformers model by folder or name, loaded at its first use.
+
+    Thread-safe: one text batch is embedded at a time. Raises RetrievalError when the model cannot
+    be loaded.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        name: str | None = None,
+        device: str = "cpu",
+        english_only: bool | None = None,
+        batch_texts: int = 32,
+    ) -> None:
+        self._source = str(model)
+        self.name = name or Path(self._source).name
+        folded = f"{self._source} {self.name}".lower()
+        known = any(part in folded for part in _ENGLISH_ONLY + _ENGLISH_ONLY_MORE)
+        self.english_only = known if english_only is None else english_only
+        self._e5 = "e5" in Path(self._source).name.lower()
+        self._device = device
+        self._batch_texts = batch_texts
+        self._lock = threading.Lock()
+        self._loaded: Any = None
+
+    @property
+    def dimensions(self) -> int:
+        return int(self._model().get_embedding_dimension())
+
+    @property
+    def max_tokens(self) -> int:
+        """The model's limit less its two special tokens and the prompt of E5 models."""
+        limit = self._model().max_seq_length or 512
+        return max(8, int(limit) - 2 - (4 if self._e5 else 0))
+
+    def count_tokens(self, text: str) -> int:
+        self._model()
+        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        return self._embed(self._model().encode_document, texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._embed(self._model().encode_query, [text])[0]
+
+    def _embed(self, encode: Callable[..., Any], texts: list[str]) -> Vectors:
+        with self._lock:
+            vectors = encode(
+                texts,
+                batch_size=self._batch_texts,
+                normalize_embeddings=True,
+                convert_to_numpy=True,
+                show_progress_bar=False,
+            )
+        return np.asarray(vectors, dtype=np.float32)
+
+    def _model(self) -> Any:
+        if self._loaded is None:
+            with self._lock:
+                if self._loaded is None:
+                    loaded = self._load()
+                    # A copy of its own: the model's one cuts texts and is not for two threads.
+                    self._tokenizer = Tokenizer.from_str(
+                        loaded.tokenizer.backend_tokenizer.to_str()
+                    )
+                    self._tokenizer.no_truncation()
+                    self._tokenizer.no_padding()
+                    self._loaded = loaded
+        return self._loaded
+
+    def _load(self) -> Any:
+        # Takes seconds and a gigabyte of libraries, so only when the first text comes.
+        from sentence_transformers import SentenceTransformer
+
+        prompts = {"prompts": E5_PROMPTS} if self._e5 else {}
+        try:
+            return SentenceTransformer(self._source, device=self._device, **prompts)
+        except (OSError, ValueError, RuntimeError) as error:
+            message = (
+                f"The embedding model {self._source!r} cannot be loaded; give the folder or the "
+                "hub name of a sentence-transformers model."
+            )
+            raise RetrievalError(message) from error
+
+
+class ScriptedEmbedder:
+    """A bag of hashed words, for tests: the same everywhere, of any width, slow or failing on
+    demand. Texts that share words are near each other."""
+
+    def __init__(
+        self,
+        *,
+        name: str = "scripted",
+        dimensions: int = 64,
+        english_only: bool = False,
+        max_tokens: int = 256,
+        delay_s: float = 0.0,
+        fail_at: int | None = None,
+    ) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self.english_only = english_only
+        self.max_tokens = max_tokens
+        self.embedded: list[str] = []
+        """Every document text that was embedded, in order."""
+        self._delay_s = delay_s
+        self._fail_at = fail_at
+        self._counter = itertools.count()
+
+    def count_tokens(self, text: str) -> int:
+        return len(lexical_terms(text))
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        for text in texts:
+            if next(self._counter) == self._fail_at:
+                message = "The scripted embedder was told to fail here."
+                raise RetrievalError(message)
+            time.sleep(self._delay_s)
+            self.embedded.append(text)
+        return self._rows(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._rows([text])[0]
+
+    def _rows(self, texts: Sequence[str]) -> Vectors:
+        rows = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for term in lexical_terms(text):
+                digest = hashlib.blake2b(f"{self.name} {term}".encode(), digest_size=8).digest()
+                row[int.from_bytes(digest) % self.dimensions] += 1.0
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.maximum(norms, 1e-12), dtype=np.float32)

@@ -1,0 +1,368 @@
+"""The documents of a library, their chunks, keywords and vectors. Knows no queries, no files.
+
+SQLite is the truth; the vector index in memory follows it. A document is written, replaced and
+deleted in one transaction, so that a reader sees all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retrieval.database import Database
+from retrieval.embed import Vectors
+from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan, Passage
+from retrieval.vectors import Ids, VectorIndex
+from retrieval.words import lexical_terms
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sha256 TEXT NOT NULL,
+    bytes INTEGER NOT NULL, pages INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    removed_lines INTEGER NOT NULL, warnings TEXT NOT NULL, spans TEXT NOT NULL,
+    created TEXT NOT NULL, embedder TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    document_id TEXT NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, end INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    page INTEGER, page_end INTEGER, context TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS chunks_of ON chunks(document_id, start);
+CREATE TABLE IF NOT EXISTS windows (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    chunk_id INTEGER NOT NULL REFERENCES chunks(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, end INTEGER NOT NULL, vector BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS windows_of ON windows(chunk_id);
+CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
+    head, body, tokenize = "unicode61 remove_diacritics 0"
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS term_counts USING fts5vocab(terms, row);
+INSERT OR IGNORE INTO meta VALUES ('schema', 1), ('generation', 0);
+"""
+HEAD_WEIGHT = 1.0
+"""Weight of a word in the file name or the context, against one in the text."""
+_PASSAGE_FIELDS = (
+    *("chunk_id", "document_id", "document", "text", "start", "end", "tokens"),
+    *("page", "page_end", "context"),
+)
+_PASSAGE = """
+    SELECT c.id, c.document_id, d.name, c.text, c.start, c.end, c.tokens, c.page, c.page_end,
+           c.context FROM chunks c JOIN documents d ON d.id = c.document_id
+"""
+_INFO_FIELDS = (
+    *("id", "name", "media", "pages", "chunks", "tokens", "bytes", "sha256", "created"),
+    *("removed_lines", "warnings"),
+)
+_INFO = """
+    SELECT d.id, d.name, d.media, d.pages, (SELECT count(*) FROM chunks WHERE document_id = d.id),
+           d.tokens, d.bytes, d.sha256, d.created, d.removed_lines, d.warnings FROM documents d
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a chunk's text, [start, end) in it, with its vector of shape (dimensions,)."""
+
+    start: int
+    end: int
+    vector: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk with its windows, as it is stored."""
+
+    chunk: Chunk
+    windows: tuple[Window, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WindowHit:
+    """A window near a query: where it lies in its chunk's text, and its cosine."""
+
+    chunk_id: int
+    start: int
+    end: int
+    cosine: float
+
+
+class Index:
+    """All documents of one folder. Thread-safe; several processes may open the same file.
+
+    `embedder` is the name of the model in use: vectors of other models are never searched.
+    """
+
+    def __init__(self, path: Path, *, embedder: str = "") -> None:
+        self._database = Database(path, SCHEMA)
+        self._embedder = embedder
+        self._vectors = VectorIndex()
+        self._generation = -1
+
+    # Writing
+
+    def put(
+        self,
+        info: DocumentInfo,
+        document: CleanDocument,
+        entries: Sequence[Entry],
+        *,
+        also: Callable[[], None] | None = None,
+    ) -> None:
+        """Store a document, replacing the one with the same id, in one transaction.
+
+        `also` runs inside it, after all rows are written; if it raises, nothing is stored.
+        """
+        spans = [(page.number, page.start, page.end, page.label) for page in document.pages]
+        row = (
+            *(info.id, info.name, info.media, info.sha256, info.bytes, info.pages, info.tokens),
+            *(info.removed_lines, json.dumps(info.warnings), json.dumps(spans), info.created),
+            *(self._embedder, document.text),
+        )
+        with self._database.write() as connection:
+            _delete(connection, info.id)
+            marks = ",".join("?" * len(row))
+            connection.execute(f"INSERT INTO documents VALUES ({marks})", row)
+            for entry in entries:
+                _insert(connection, info, entry)
+            _touch(connection)
+            if also:
+                also()
+
+    def put_windows(self, document_id: str, windows: dict[int, Sequence[Window]]) -> None:
+        """Replace the vectors of a document's chunks by the present embedder's."""
+        with self._database.write() as connection:
+            for chunk_id, chunk_windows in windows.items():
+                connection.execute("DELETE FROM windows WHERE chunk_id = ?", (chunk_id,))
+                known = connection.execute("SELECT 1 FROM chunks WHERE id = ?", (chunk_id,))
+                if known.fetchone():
+                    _insert_windows(connection, chunk_id, chunk_windows)
+            connection.execute(
+                "UPDATE documents SET embedder = ? WHERE id = ?", (self._embedder, document_id)
+            )
+            _touch(connection)
+
+    def delete(self, document_id: str) -> bool:
+        """Remove a document with all that was made of it; False if there is none."""
+        with self._database.write() as connection:
+            found = _delete(connection, document_id)
+            if found:
+                # Keywords of deleted rows stay in the index file until its parts are merged.
+                connection.execute("INSERT INTO terms(terms) VALUES ('optimize')")
+                _touch(connection)
+        if found:
+            self._database.checkpoint()
+        return found
+
+    def exclusive(self, action: Callable[[set[str]], None]) -> None:
+        """Run `action` on the ids of all documents while no process can write."""
+        with self._database.write() as connection:
+            action({row[0] for row in connection.execute("SELECT id FROM documents")})
+
+    # Reading
+
+    def documents(self) -> list[DocumentInfo]:
+        """All documents, oldest first."""
+        with self._database.read() as connection:
+            return [_info(row) for row in connection.execute(f"{_INFO} ORDER BY d.created, d.name")]
+
+    def by_name(self, name: str) -> DocumentInfo | None:
+        """The document of that name."""
+        with self._database.read() as connection:
+            row = connection.execute(f"{_INFO} WHERE d.name = ?", (name,)).fetchone()
+        return _info(row) if row else None
+
+    def document(self, document_id: str) -> CleanDocument | None:
+        """The cleaned text with its pages; None for an unknown id."""
+        with self._database.read() as connection:
+            row = connection.execute(
+                "SELECT name, media, text, spans, removed_lines, warnings FROM documents"
+                " WHERE id = ?",
+                (document_id,),
+            ).fetchone()
+        if row is None:
+            return None
+        spans = tuple(PageSpan(*span) for span in json.loads(row[3]))
+        return CleanDocument(row[0], row[1], row[2], spans, row[4], tuple(json.loads(row[5])))
+
+    def stale(self) -> list[str]:
+        """Ids of the documents whose vectors are another embedder's."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT id FROM documents WHERE embedder != ?", (self._embedder,)
+            )
+            return [row[0] for row in rows]
+
+    def passages(self, document_id: str) -> list[Passage]:
+        """All chunks of a document, in order, with score 0."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                f"{_PASSAGE} WHERE c.document_id = ? ORDER BY c.start", (document_id,)
+            )
+            return [_passage(row) for row in rows]
+
+    def passages_by_id(self, chunk_ids: Sequence[int]) -> dict[int, Passage]:
+        """Those of the chunks that exist."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                f"{_PASSAGE} WHERE c.id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(chunk_ids)),),
+            )
+            return {row[0]: _passage(row) for row in rows}
+
+    def counts(self) -> dict[str, int]:
+        """Rows of each table, and vectors in memory: what deleting must bring back to 0."""
+        with self._database.read() as connection:
+            counts = {
+                table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+                for table in ("documents", "chunks", "windows", "terms", "term_counts")
+            }
+        self._follow()
+        return {**counts, "vectors": len(self._vectors)}
+
+    # Searching
+
+    def lexical(
+        self, terms: Sequence[str], n_results: int, document_ids: Sequence[str] | None = None
+    ) -> list[int]:
+        """Ids of chunks that hold any of the terms, best BM25 first."""
+        if not terms:
+            return []
+        match = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
+        where, values = _among(document_ids)
+        with self._database.read() as connection:
+            rows = connection.execute(
+                f"SELECT t.rowid FROM terms t JOIN chunks c ON c.id = t.rowid WHERE terms MATCH ?"
+                f" {where} ORDER BY bm25(terms, {HEAD_WEIGHT}, 1.0), t.rowid LIMIT ?",
+                (match, *values, n_results),
+            )
+            return [row[0] for row in rows]
+
+    def term_frequencies(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
+        """The number of chunks, and for each known term in how many of them it stands."""
+        with self._database.read() as connection:
+            total = int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
+            rows = connection.execute(
+                "SELECT term, doc FROM term_counts WHERE term IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(terms)),),
+            )
+            return total, {row[0]: int(row[1]) for row in rows}
+
+    def dense(
+        self, query: Vectors, n_results: int, document_ids: Sequence[str] | None = None
+    ) -> list[WindowHit]:
+        """The windows nearest to a query vector, best first."""
+        self._follow()
+        among = None if document_ids is None else self._windows_of(document_ids)
+        hits = dict(self._vectors.search(query, n_results, among))
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT id, chunk_id, start, end FROM windows"
+                " WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(hits)),),
+            )
+            found = [WindowHit(row[1], row[2], row[3], hits[row[0]]) for row in rows]
+        return sorted(found, key=lambda hit: (-hit.cosine, hit.chunk_id, hit.start))
+
+    def close(self) -> None:
+        """Close the file. Later calls raise RetrievalError."""
+        self._database.close()
+
+    def _windows_of(self, document_ids: Sequence[str]) -> list[int]:
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT w.id FROM windows w JOIN chunks c ON c.id = w.chunk_id WHERE"
+                " c.document_id IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(document_ids)),),
+            )
+            return [row[0] for row in rows]
+
+    def _follow(self) -> None:
+        """Bring the vectors in memory to the committed state, whoever committed it."""
+        with self._database.read() as connection:
+            generation = connection.execute(
+                "SELECT value FROM meta WHERE key = 'generation'"
+            ).fetchone()[0]
+            if generation == self._generation:
+                return
+            rows = connection.execute(
+                "SELECT w.id FROM windows w JOIN chunks c ON c.id = w.chunk_id"
+                " JOIN documents d ON d.id = c.document_id WHERE d.embedder = ? ORDER BY w.id",
+                (self._embedder,),
+            )
+            wanted = np.fromiter((row[0] for row in rows), dtype=np.int64)
+            self._vectors.follow(wanted, lambda ids: _load_vectors(connection, ids))
+            self._generation = generation
+
+
+def _among(document_ids: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
+    if document_ids is None:
+        return "", ()
+    chosen = (json.dumps(list(document_ids)),)
+    return "AND c.document_id IN (SELECT value FROM json_each(?))", chosen
+
+
+def _load_vectors(connection: sqlite3.Connection, ids: Ids) -> Vectors:
+    rows = connection.execute(
+        "SELECT vector FROM windows WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (json.dumps(ids.tolist()),),
+    )
+    joined = b"".join(row[0] for row in rows)
+    return np.frombuffer(joined, dtype=np.float16).reshape(len(ids), -1).astype(np.float32)
+
+
+def _insert(connection: sqlite3.Connection, info: DocumentInfo, entry: Entry) -> None:
+    chunk = entry.chunk
+    chunk_id = connection.execute(
+        "INSERT INTO chunks (document_id, start, end, tokens, page, page_end, context, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(info.id, chunk.start, chunk.end, chunk.tokens, chunk.page, chunk.page_end),
+            *(chunk.context, chunk.text),
+        ),
+    ).lastrowid
+    head = " ".join(lexical_terms(f"{info.name} {chunk.context}"))
+    body = " ".join(lexical_terms(chunk.text))
+    connection.execute(
+        "INSERT INTO terms(rowid, head, body) VALUES (?, ?, ?)", (chunk_id, head, body)
+    )
+    assert chunk_id is not None
+    _insert_windows(connection, chunk_id, entry.windows)
+
+
+def _insert_windows(
+    connection: sqlite3.Connection, chunk_id: int, windows: Sequence[Window]
+) -> None:
+    connection.executemany(
+        "INSERT INTO windows (chunk_id, start, end, vector) VALUES (?, ?, ?, ?)",
+        [(chunk_id, w.start, w.end, w.vector.astype(np.float16).tobytes()) for w in windows],
+    )
+
+
+def _delete(connection: sqlite3.Connection, document_id: str) -> bool:
+    connection.execute(
+        "DELETE FROM terms WHERE rowid IN (SELECT id FROM chunks WHERE document_id = ?)",
+        (document_id,),
+    )
+    return connection.execute("DELETE FROM documents WHERE id = ?", (document_id,)).rowcount > 0
+
+
+def _touch(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+
+
+def _info(row: tuple[Any, ...]) -> DocumentInfo:
+    values = dict(zip(_INFO_FIELDS, row, strict=True))
+    return DocumentInfo(**{**values, "warnings": tuple(json.loads(values["warnings"]))})
+
+
+def _passage(row: tuple[Any, ...]) -> Passage:
+    return Passage(score=0.0, **dict(zip(_PASSAGE_FIELDS, row, strict=True)))
