@@ -18,6 +18,7 @@ class Console:
         self.out = out
         self.err = err
         self._progress_shown = False
+        self._said = ""
 
     @classmethod
     def of_process(cls) -> Console:
@@ -48,6 +49,15 @@ class Console:
             self.clear_progress()
             print(text[:100], end="", file=self.err, flush=True)
             self._progress_shown = True
+
+    def model_progress(self, message: str, share: float | None = None) -> None:
+        """How far a model is. On a terminal in place; elsewhere each new sentence once."""
+        if self.err.isatty():
+            percent = "" if share is None else f" {share:.0%}"
+            self.progress(f"{message}{percent}")
+        elif message and message != self._said:
+            self._said = message
+            self.note(message)
 
     def clear_progress(self) -> None:
         if self._progress_shown:

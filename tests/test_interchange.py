@@ -34,44 +34,12 @@ def test_ids_names_and_times_are_kept(tmp_path: Path) -> None:
     assert turn.user[0].created == "2024-03-15"
 
 
-def test_runs_of_one_side_become_one_turn(tmp_path: Path) -> None:
-    roles = ["assistant", "user", "user", "assistant", "assistant", "user"]
-    data = [{"role": role, "content": str(n)} for n, role in enumerate(roles)]
-    turns = read_conversation(written(tmp_path, data)).turns
-    sides = [([m.content for m in t.user], [m.content for m in t.assistant]) for t in turns]
-    assert sides == [([], ["0"]), (["1", "2"], ["3", "4"]), (["5"], [])]
-    assert [i for t in turns for i in t.message_ids] == [f"m{n}" for n in range(1, 7)]
-
-
-def test_system_messages_become_the_system_text(tmp_path: Path) -> None:
-    data = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
-        {"role": "developer", "content": "Be kind."},
-    ]
-    conversation = read_conversation(written(tmp_path, data))
-    assert conversation.system_text == "Be brief.\n\nBe kind."
-    assert conversation.turns[0].question == "Hi"
-
-
-@pytest.mark.parametrize(
-    ("data", "named"),
-    [
-        pytest.param({"chat": []}, "messages", id="no_messages"),
-        pytest.param(["hello"], "Message 1", id="no_object"),
-        pytest.param([{"role": "tool", "content": "x"}], "'tool'", id="other_role"),
-        pytest.param([{"role": ["user"], "content": "x"}], "role", id="role_of_another_type"),
-        pytest.param([{"role": "user", "content": None}], "content", id="no_text"),
-        pytest.param(
-            [{"role": "user", "content": [{"type": "image_url"}]}], "content", id="an_image"
-        ),
-        pytest.param([{"id": 1, "role": "user", "content": "x"}] * 2, "id '1'", id="same_id"),
-    ],
-)
-def test_another_shape_is_refused_in_one_sentence(data: Any, named: str, tmp_path: Path) -> None:
+def test_a_wrong_message_is_named_with_its_file(tmp_path: Path) -> None:
+    path = written(tmp_path, [{"role": "user", "content": "x"}, {"role": "nobody", "content": "y"}])
     with pytest.raises(InputError) as caught:
-        read_conversation(written(tmp_path, data))
-    assert named in str(caught.value)
+        read_conversation(path)
+    assert "chat.json" in str(caught.value)
+    assert "messages[1]" in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff\xfe\x00", b"[" * 100_000])
