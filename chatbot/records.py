@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import numbers
 import re
 import uuid
 from datetime import UTC, datetime
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from chatbot.errors import StoreError
 from chatbot.messages import Fact, Message, Notice, PromptTrace, RollingSummary, Usage
 from retrieval.types import Citation
 
@@ -27,10 +28,15 @@ USAGE = TypeAdapter(Usage)
 FACTS = TypeAdapter(tuple[Fact, ...])
 TRACE = TypeAdapter(PromptTrace)
 SUMMARY = TypeAdapter(RollingSummary)
+ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 
 # A lone surrogate is no character and cannot be written as UTF-8; NUL ends a text early in LIKE
 # and is refused by PostgreSQL.
 _UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
+
+
+class RecordError(ValueError):
+    """A stored text is not the record that it should be; says which part. Never for users."""
 
 
 def storable(text: str) -> str:
@@ -45,7 +51,10 @@ def storable(text: str) -> str:
 
 
 def to_plain(value: Any) -> Any:
-    """Nested dataclasses and tuples as dicts and lists, ready for JSON, all texts storable."""
+    """Nested dataclasses and tuples as dicts and lists, ready for JSON, all texts storable.
+
+    Raises TypeError for other values: written as something else, they could not be read again.
+    """
     if isinstance(value, str):
         return storable(value)
     if value is None or isinstance(value, bool | int | float):
@@ -56,8 +65,14 @@ def to_plain(value: Any) -> Any:
         return {storable(str(key)): to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
-    # Values of a notice may be anything; a turn must not get lost over one of them.
-    return storable(str(value))
+    if isinstance(value, numbers.Integral):  # Other libraries' numbers, as in token ids.
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, PurePath):
+        return storable(str(value))
+    message = f"{type(value).__name__} cannot be stored as JSON"
+    raise TypeError(message)
 
 
 def to_json(value: Any) -> str:
@@ -71,14 +86,13 @@ def to_json_or_none(value: Any) -> str | None:
 
 
 def from_json(adapter: TypeAdapter[T], text: str) -> T:
-    """Inverse of `to_json`. Raises StoreError when the text is not such a record."""
+    """Inverse of `to_json`. Raises RecordError when the text is not such a record."""
     try:
         return adapter.validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "record"
-        message = f"A stored record cannot be read ({place}: {first['msg']}); the file is damaged."
-        raise StoreError(message) from error
+        raise RecordError(f"{place}: {first['msg']}") from error
 
 
 def new_id() -> str:

@@ -7,7 +7,6 @@ file; its write-ahead log may hold traces of it until the program ends.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -127,7 +126,7 @@ class Store:
         """What went into the prompt of a turn; None if the turn has no trace or is not there."""
         with self._database.read() as connection:
             text = connection.scalar(sa.select(traces.c.trace).where(traces.c.turn_id == turn_id))
-        return None if text is None else from_json(records.TRACE, text)
+            return None if text is None else from_json(records.TRACE, text)
 
     def rename(self, conversation_id: str, title: str) -> None:
         """Give a conversation another title; the next question fills an empty one."""
@@ -225,7 +224,7 @@ class Store:
         """A value kept by `set_setting`."""
         with self._database.read() as connection:
             text = connection.scalar(sa.select(settings.c.value).where(settings.c.key == key))
-        return default if text is None else json.loads(text)
+            return default if text is None else from_json(records.ANYTHING, text)
 
     def set_setting(self, key: str, value: Any) -> None:
         """Keep a value of JSON's kinds under a key."""

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from chatbot.errors import StoreError
+from chatbot.records import RecordError
 
 BUSY_TIMEOUT_S = 15.0
 _WRITES = "chatbot_writes"
@@ -63,10 +64,15 @@ def store_errors(where: str) -> Iterator[None]:
         raise StoreError(_sentence(error.orig, where)) from error
     except PoolTimeoutError as error:
         raise StoreError(f"{where} is too busy; try again in a moment.") from error
+    except RecordError as error:
+        message = f"{where} holds a record that cannot be read ({error}); use a backup of it."
+        raise StoreError(message) from error
 
 
 def _open_sqlite(path: Path) -> sa.Engine:
     where = describe(path)
+    if path.is_dir():
+        raise StoreError(f"{where} cannot be opened: it is a folder; move it away.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Chats are private: SQLite gives its side files the mode of the main one.

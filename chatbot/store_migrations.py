@@ -71,11 +71,13 @@ def _refuse_newer(applied: set[str], known: list[str], where: str) -> None:
         raise StoreError(message)
 
 
-_MIGRATIONS = "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied TEXT NOT NULL)"
+_MIGRATIONS = """CREATE TABLE IF NOT EXISTS migrations (
+    name TEXT NOT NULL PRIMARY KEY,
+    applied TEXT NOT NULL)"""
 
 _INITIAL = (
     """CREATE TABLE conversations (
-        id TEXT PRIMARY KEY,
+        id TEXT NOT NULL PRIMARY KEY,
         owner TEXT NOT NULL DEFAULT 'local',
         title TEXT NOT NULL,
         folded_title TEXT NOT NULL,
@@ -84,7 +86,7 @@ _INITIAL = (
         updated TEXT NOT NULL)""",
     "CREATE INDEX conversations_by_time ON conversations (owner, updated)",
     """CREATE TABLE turns (
-        id TEXT PRIMARY KEY,
+        id TEXT NOT NULL PRIMARY KEY,
         conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
         position INTEGER NOT NULL,
         finish TEXT NOT NULL,
@@ -103,7 +105,7 @@ _INITIAL = (
         CONSTRAINT turns_in_order UNIQUE (conversation_id, position))""",
     "CREATE INDEX turns_by_finish ON turns (finish)",
     """CREATE TABLE traces (
-        turn_id TEXT PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
+        turn_id TEXT NOT NULL PRIMARY KEY REFERENCES turns (id) ON DELETE CASCADE,
         trace TEXT NOT NULL)""",
     """CREATE TABLE summaries (
         conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
@@ -123,5 +125,5 @@ _INITIAL = (
         enabled BOOLEAN NOT NULL,
         PRIMARY KEY (conversation_id, document_id))""",
     "CREATE INDEX conversation_documents_by_document ON conversation_documents (document_id)",
-    "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)",
 )

@@ -123,7 +123,7 @@ def imported(conversation: Conversation, *, taken: Container[str], now: str) -> 
     return dataclasses.replace(
         conversation,
         title=conversation.title or title_from(first),
-        turns=tuple(_settled(turn, now) for turn in conversation.turns),
+        turns=tuple(_settled(turn) for turn in conversation.turns),
         created=conversation.created or now,
         updated=now,
     )
@@ -163,10 +163,9 @@ def _with_fresh_ids(conversation: Conversation) -> Conversation:
     return dataclasses.replace(conversation, id=new_id(), turns=turns, summary=summary)
 
 
-def _settled(turn: Turn, now: str) -> Turn:
+def _settled(turn: Turn) -> Turn:
     """Nobody is running an imported turn."""
-    finish: Finish = "interrupted" if turn.finish == "running" else turn.finish
-    return dataclasses.replace(turn, finish=finish, created=turn.created or now)
+    return dataclasses.replace(turn, finish="interrupted") if turn.finish == "running" else turn
 
 
 def _read(adapter: Any, text: str | None, absent: T) -> T:
