@@ -9,13 +9,16 @@ _WIDE = re.compile(
     "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]"
 )
 # Marks that start a line of their own wherever they stand.
-BULLET = re.compile(r"\s*(?:[-–—•*▪▫○●◯□■◆◇◦‣∙ㆍ·※▶►➢✓☐☑☒]\s|[①-⑳㉠-㉻❶-❿]|[•▪○●□■◆◇◦‣※▶►])")
+BULLET = re.compile(
+    r"\s*(?:[-–—•*▪▫○●◯□■◆◇◦‣∙ㆍ·※▶►➢✓☐☑☒]\s|\(?\d{1,3}\)\s|[①-⑳㉠-㉻❶-❿]|[•▪○●□■◆◇◦‣※▶►])"
+)
 # Numbering that also occurs inside sentences: it counts only after a line that has ended.
 NUMBERED = re.compile(
     r"\s*(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4}|[가나다라마바사아자차카타파하])[.)]\s"
     r"|\d+(?:\.\d+)+\.?\s|제\s?\d+\s?(?:조|장|절|항|편|관)|Chapter\s\d|Section\s\d|\[\d+\]\s)"
 )
 _END = re.compile(r"[.!?。！？:;][\"'”’)\]」』]*$")
+_LEADERS = re.compile(r"(?:[.·…]\s?){5}")
 _DIGIT = re.compile(r"\d")
 
 
@@ -30,7 +33,12 @@ def ends_sentence(line: str) -> bool:
 
 def is_tabular(line: str) -> bool:
     """Rows of figures or of cells set apart; they never continue in the next line."""
-    if "\t" in line or "   " in line.strip() or line.lstrip().startswith("|"):
+    if (
+        _LEADERS.search(line)
+        or "\t" in line
+        or "   " in line.strip()
+        or line.lstrip().startswith("|")
+    ):
         return True
     words = line.split()
     n_figures = sum(_DIGIT.search(word) is not None for word in words)

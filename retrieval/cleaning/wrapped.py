@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import pstdev
+from statistics import mean
 
 from retrieval.cleaning.widths import (
     BULLET,
@@ -26,6 +26,8 @@ HYPHEN = "\u00ad"
 _MIN_COLUMNS = 30  # narrower text is no prose: slides, labels, forms
 _FULL = 0.72  # of the usual width: the line goes on
 _QUITE_FULL = 0.9  # and even when it ends with a sentence
+_ALIKE = 0.1  # lines of a block differ by so much of their width at most
+_EVEN_SLACK = 2.5  # columns, on average, that stay free where Korean is broken anywhere
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _LAST_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*$")
 _FIRST_WORD = re.compile(r"[^\W_]+")
@@ -53,27 +55,55 @@ def habits(pages: Iterable[Sequence[str]]) -> Habits:
     """
     lines = [line for page in pages for line in page if line.strip()]
     words = Counter(word for line in lines for word in _WORD.findall(line))
-    korean = [line for line in lines if _HANGUL.search(line.rstrip()[-1:])]
-    full = quantile([columns(line.rstrip()) for line in korean], 0.85)
-    filled = [line for line in korean if columns(line.rstrip()) >= _FULL * full]
-    n_spaced = sum(line != line.rstrip() for line in filled)
-    if n_spaced * 10 >= len(filled):
-        return Habits(words, " " if n_spaced * 10 >= len(filled) * 9 else "")
-    even = pstdev([columns(line.rstrip()) for line in filled]) < 2.0 if len(filled) > 4 else False
-    return Habits(words, "" if even else " ")
+    widths = [columns(line.rstrip()) for line in lines]
+    broken = [
+        at
+        for at, line in enumerate(lines)
+        if _HANGUL.match(line.rstrip()[-1:]) and _is_in_block(widths, at)
+    ]
+    n_spaced = sum(lines[at] != lines[at].rstrip() for at in broken)
+    if n_spaced * 10 >= len(broken):
+        return Habits(words, " " if n_spaced * 10 >= len(broken) * 9 else "")
+    slack = mean(max(_block(widths, at)) - widths[at] for at in broken)
+    return Habits(words, "" if slack < _EVEN_SLACK else " ")
 
 
 def rejoin(lines: Sequence[str], habit: Habits) -> str:
     """The lines of one page as paragraphs, one a line."""
-    full = quantile([columns(line.rstrip()) for line in lines if line.strip()], 0.85)
+    widths = [columns(line.rstrip()) for line in lines]
+    full = quantile([width for width in widths if width], 0.85)
     parts: list[str] = []
     for at, line in enumerate(lines):
-        top = at == 1 and _EDGE_NUMBER.search(lines[0]) is not None  # a header not repeated
-        if at and not top and parts[-1].strip() and _goes_on(lines[at - 1], line, full):
-            parts[-1] = glued(parts[-1], line, habit)
-        else:
-            parts.append(line)
+        if at and widths[at - 1] and not (at == 1 and _EDGE_NUMBER.search(lines[0])):
+            width = _full(widths, at - 1, full)
+            label = _is_label(parts[-1], line, width)
+            if not label and _goes_on(lines[at - 1], line, width):
+                parts[-1] = glued(parts[-1], line, habit)
+                continue
+        parts.append(line)
     return "\n".join(_without_marks(part.strip()) for part in parts).strip("\n")
+
+
+def _is_label(paragraph: str, line: str, full: int) -> bool:
+    """A short line without an end: a heading or a cell, but in a list the end of its point."""
+    if ends_sentence(line) or line.lstrip()[:1].islower() or paragraph.rstrip().endswith(HYPHEN):
+        return False
+    return columns(line.rstrip()) < 0.6 * full and not BULLET.match(paragraph)
+
+
+def _block(widths: Sequence[int], at: int) -> list[int]:
+    """The widths near line `at` that are like its own, its own among them."""
+    near = widths[max(0, at - 3) : at + 4]
+    return [width for width in near if abs(width - widths[at]) <= _ALIKE * widths[at]]
+
+
+def _full(widths: Sequence[int], at: int, page_full: int) -> int:
+    """The width that a line must nearly have to go on: less in a narrow column."""
+    return min(page_full, max(_block(widths, at))) if _is_in_block(widths, at) else page_full
+
+
+def _is_in_block(widths: Sequence[int], at: int) -> bool:
+    return widths[at] >= _MIN_COLUMNS and len(_block(widths, at)) >= 3
 
 
 def continues(before: str, after: str) -> bool:
@@ -111,8 +141,6 @@ def _goes_on(line: str, following: str, full: int) -> bool:
         return False
     if not ended and following.lstrip()[:1].islower() and width >= 0.4 * full:
         return True
-    if ended and not ends_sentence(following) and columns(following.rstrip()) < 0.6 * full:
-        return False  # a heading
     return width >= (_QUITE_FULL if ended else _FULL) * full
 
 
