@@ -83,8 +83,9 @@ def _split(render: Callable[[Sequence[str]], list[str]], with_system: bool) -> C
         raise TemplateUnusableError("it writes later turns otherwise than earlier ones")
     if opening != [begin, *([after_system] if with_system else []), end]:
         raise TemplateUnusableError("it writes the first turn otherwise than later ones")
-    # Old templates know no generation prompt; the assistant's header is in the other gap.
-    if after_user.startswith(end):
+    # Old templates know no generation prompt; the assistant's header is in the other gap. A
+    # space alone is no header: models begin their replies with it themselves.
+    if after_user.startswith(end) and after_user[len(end) :].strip():
         end = after_user
     return ControlTexts(begin, after_system, after_user, after_assistant, end, with_system)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+_MAX_ID = 2**32  # the library holds ids in 32 bits
 _BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -46,7 +47,8 @@ class PieceDecoder:
         if known is None:
             known = self._added.get(id_)
             if known is None:
-                piece = self._tokenizer.id_to_token(id_) if id_ >= 0 else None
+                # Models are padded to more ids than the vocabulary has.
+                piece = self._tokenizer.id_to_token(id_) if 0 <= id_ < _MAX_ID else None
                 known = self._piece_bytes(piece or "")
             self._bytes[id_] = known
         return known

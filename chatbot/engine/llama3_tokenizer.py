@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import tiktoken
 
 from chatbot.engine.base import ChatFormat
 from chatbot.engine.chat_format import Vocabulary, llama3_format
-from chatbot.engine.text_codec import cached, pieces
+from chatbot.engine.text_codec import cached
 from chatbot.errors import TokenizerError
 
 N_RANKS = 128_000
@@ -36,7 +37,10 @@ _NAMED_SPECIAL = {
     10: "<|python_tag|>",
     11: "<|image|>",
 }
-_MAX_RUN_CHARS = 20_000
+# The library's regular expression engine aborts on a million spaces in a row. Other runs, of
+# letters or line ends, take linear time at any length.
+_MAX_SPACES = 100_000
+_SPACES = re.compile(r"\s{2,}")
 
 
 def is_tiktoken_file(path: Path) -> bool:
@@ -105,7 +109,7 @@ class Llama3Tokenizer:
 
     def _encode(self, text: str) -> tuple[int, ...]:
         ids: list[int] = []
-        for piece in pieces(text, _MAX_RUN_CHARS):
+        for piece in _split_spaces(text):
             ids += self._encoding.encode_ordinary(piece)
         return tuple(ids)
 
@@ -120,3 +124,14 @@ def _special_tokens() -> list[str]:
             reserved += 1
         names.append(name)
     return names
+
+
+def _split_spaces(text: str) -> Iterator[str]:
+    """`text` in pieces without more than `_MAX_SPACES` spaces in a row; mostly one piece."""
+    start = 0
+    if len(text) > _MAX_SPACES:
+        for run in _SPACES.finditer(text):
+            for cut in range(run.start() + _MAX_SPACES, run.end(), _MAX_SPACES):
+                yield text[start:cut]
+                start = cut
+    yield text[start:]

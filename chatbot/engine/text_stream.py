@@ -55,7 +55,9 @@ class Detokenizer:
 
     def _ends_with_real_mark(self) -> bool:
         """Whether the model wrote U+FFFD itself, as it may when it repeats damaged text."""
-        real = list(self._tokenizer.encode(_MARK))
+        # After a letter, since some tokenizers begin a text with a space of their own.
+        before = len(self._tokenizer.encode("x"))
+        real = list(self._tokenizer.encode("x" + _MARK))[before:]
         return self._window[-len(real) :] == real
 
 
