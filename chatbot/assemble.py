@@ -14,6 +14,7 @@ from chatbot.budget import Allocation, Candidates, ContextBudget, allocate
 from chatbot.messages import Conversation, Dropped, Notice, PromptTrace, Segment
 from chatbot.recall import Excerpt
 from chatbot.render import Piece, PieceEncoder, PromptParts, TurnPiece, labels_for, render
+from retrieval.context import LabelledPassage
 from retrieval.types import Passage
 
 PREVIEW_CHARACTERS = 160
@@ -41,14 +42,6 @@ class PromptRequest:
     searched_documents: bool = False
     """Documents were in scope; if none of their passages is relevant, the prompt says so."""
     notices: tuple[Notice, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledPassage:
-    """A passage of the prompt under the label that the reply may cite."""
-
-    label: str
-    passage: Passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,58 +8,39 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from chatbot.assemble import AssembledPrompt
 from chatbot.attachments import attach_text, attachment_name
 from chatbot.budget import ContextBudget
+from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
 from chatbot.citing import cite
-from chatbot.engine.base import Engine, EngineEvent, Finished, SamplingParams, TextDelta
-from chatbot.errors import ChatbotError, EngineError, InputError, OutOfMemoryError
+from chatbot.engine.base import Engine, SamplingParams, TextDelta
+from chatbot.errors import ChatbotError, EngineError, InputError
 from chatbot.folding import Folding
-from chatbot.messages import Conversation, Message, Notice, PromptTrace, Turn, Usage
+from chatbot.messages import Conversation, Notice, PromptTrace
 from chatbot.prompting import PromptBuilder
-from chatbot.records import new_id, now_text
 from chatbot.reply_queue import ReplyQueue
+from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.pipeline import Library
+
+__all__ = [
+    "Chat",
+    "ChatEvent",
+    "ContextReady",
+    "NoticeEvent",
+    "Queued",
+    "TextDelta",
+    "TurnDone",
+    "before_turn",
+    "window_tokens",
+]
 
 DEMO_WINDOW_TOKENS = 2048
 """A small model on a CPU reads some 600 tokens a second: a longer window only makes it slow."""
 MAX_WINDOW_TOKENS = 8192
 QUEUE_POLL_S = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Queued:
-    """Other replies come first: `position` of them have to finish."""
-
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeEvent:
-    """Something that the user should know now."""
-
-    notice: Notice
-
-
-@dataclass(frozen=True, slots=True)
-class ContextReady:
-    """The prompt stands; the model begins to read it."""
-
-    trace: PromptTrace
-
-
-@dataclass(frozen=True, slots=True)
-class TurnDone:
-    """The last event of every reply, however it ended: the turn as it is stored."""
-
-    turn: Turn
-
-
-ChatEvent = Queued | NoticeEvent | ContextReady | TextDelta | TurnDone
 
 
 class Chat:
@@ -190,7 +171,7 @@ class Chat:
                 prompt, trace=replace(prompt.trace, notices=(*notices, *prompt.trace.notices))
             )
             turn = self._store.begin_turn(conversation_id, text, replacing=replacing)
-            run = _Run(turn, prompt)
+            run = ReplyRun(turn, prompt)
             try:
                 yield from self._run(conversation_id, run, stop, self._params(sampling, budget))
             except Exception as error:
@@ -234,7 +215,7 @@ class Chat:
                 del self._running[conversation_id]
 
     def _run(
-        self, conversation_id: str, run: _Run, stop: threading.Event, params: SamplingParams
+        self, conversation_id: str, run: ReplyRun, stop: threading.Event, params: SamplingParams
     ) -> Iterator[ChatEvent]:
         for notice in run.prompt.trace.notices:
             yield NoticeEvent(notice)
@@ -250,7 +231,7 @@ class Chat:
         yield TurnDone(run.turn)
 
     def _generate(
-        self, conversation_id: str, run: _Run, stop: threading.Event, params: SamplingParams
+        self, conversation_id: str, run: ReplyRun, stop: threading.Event, params: SamplingParams
     ) -> Iterator[ChatEvent]:
         if stop.is_set():
             return
@@ -273,7 +254,7 @@ class Chat:
             run.fail(error)
             yield NoticeEvent(run.notices[-1])
 
-    def _save(self, conversation_id: str, run: _Run) -> None:
+    def _save(self, conversation_id: str, run: ReplyRun) -> None:
         run.stored = True
         run.turn = run.result(self._engine.tokenizer.name)
         if run.turn.reply and run.prompt.passages:
@@ -290,53 +271,6 @@ class Chat:
             stop=s.stop,
         )
         return replace(params, max_tokens=budget.reply_tokens)
-
-
-class _Run:
-    """A reply while it is being made."""
-
-    def __init__(self, turn: Turn, prompt: AssembledPrompt) -> None:
-        self.turn = turn
-        self.prompt = prompt
-        self.stored = False
-        self.text = ""
-        self.last: Finished | None = None
-        self.notices: list[Notice] = []
-        self.failed: ChatbotError | None = None
-
-    def take(self, event: EngineEvent) -> None:
-        if isinstance(event, TextDelta):
-            self.text += event.text
-        elif isinstance(event, Finished):
-            self.last = event
-            self.notices += event.notices
-
-    def fail(self, error: ChatbotError) -> None:
-        self.failed = error
-        code = "out_of_memory" if isinstance(error, OutOfMemoryError) else "reply_failed"
-        self.notices.append(Notice(code, str(error)))
-
-    def result(self, tokenizer_name: str) -> Turn:
-        """The turn with what there is of a reply."""
-        text = self.last.text if self.last else self.text
-        usage = self.last.usage if self.last else Usage(self.prompt.trace.prompt_tokens)
-        message = Message(new_id(), "assistant", text, created=now_text())
-        if isinstance(self.failed, OutOfMemoryError):
-            finish = "memory"
-        elif self.failed is not None:
-            finish = "error"
-        else:
-            finish = self.last.finish if self.last else "cancelled"
-        return replace(
-            self.turn,
-            assistant=(message,) if text else (),
-            finish=finish,
-            usage=usage,
-            trace=replace(self.prompt.trace, reused_tokens=usage.cached_tokens),
-            reply_token_ids=self.last.token_ids if self.last else (),
-            tokenizer_name=tokenizer_name,
-            notices=(*self.prompt.trace.notices, *self.notices),
-        )
 
 
 def before_turn(conversation: Conversation, turn_id: str | None) -> Conversation:

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chatbot.messages import Conversation, Message, Turn
 from retrieval.sentences import sentence_cells
@@ -20,6 +20,9 @@ PART_TOKENS = 120
 """Long messages are searched and recalled in parts of about this size."""
 MAX_PART_TOKENS = 240
 KEPT_CONVERSATIONS = 16
+USER_WEIGHT = 2.0
+"""What people ask about later is mostly what they said themselves; replies are longer and repeat
+the words of the topic everywhere. Does not apply to transcripts with named speakers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class RecallIndex:
         if not terms:
             return []
         match = " OR ".join(f'"{term}"' for term in sorted(terms))
-        wanted = limit if before is None else 4 * limit
+        wanted = 4 * limit
         with self._lock:
             rows = self._database.execute(
                 "SELECT rowid, -bm25(words) FROM words WHERE words MATCH ?"
@@ -81,11 +84,13 @@ class RecallIndex:
                 (match, wanted),
             ).fetchall()
             found = [self._scored(row_id, score) for row_id, score in rows]
+        found.sort(key=lambda e: -e.score)
         return [e for e in found if before is None or e.position < before][:limit]
 
     def _scored(self, row_id: int, score: float) -> Excerpt:
         e = self._excerpts[row_id]
-        return Excerpt(e.position, e.message, e.start, e.end, score)
+        own_words = e.message.role == "user" and e.message.name is None
+        return replace(e, score=score * (USER_WEIGHT if own_words else 1.0))
 
     def close(self) -> None:
         with self._lock:
