@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -321,7 +323,23 @@ def walk(paths: Sequence[Path]) -> list[tuple[Path, str]]:
             hidden = any(part.startswith(".") for part in inside.parts)
             if file.is_file() and not hidden and file.suffix.lower() in SUPPORTED_SUFFIXES:
                 found.append((file, inside.as_posix()))
-    return found
+    return _distinct(found)
+
+
+def _distinct(files: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:
+    """Each file once, under a name of its own: of two that are called alike, none may take the
+    other's place, so both get the name of their folder, or else their whole path."""
+    once: dict[str, tuple[Path, str]] = {}
+    for path, name in files:
+        # Not resolve(): a link is a document of its own.
+        once.setdefault(os.path.abspath(path), (path, name))  # noqa: PTH100
+    named = list(once.values())
+    for longer in (lambda path: f"{path.parent.name}/{path.name}", Path.as_posix):
+        counts = Counter(name for _, name in named)
+        named = [
+            (path, name if counts[name] == 1 else longer(path.absolute())) for path, name in named
+        ]
+    return named
 
 
 def _window_text(part: Chunk, start: int, end: int) -> str:
