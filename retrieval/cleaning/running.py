@@ -10,6 +10,7 @@ _EDGE_LINES = 3
 _NEAR_PAGES = 4
 _MIN_PAGES = 3
 _MAX_CHARACTERS = 120
+_ROUNDS = 3
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[ivxlc]+", re.IGNORECASE)
 
@@ -22,37 +23,68 @@ def running_lines(pages: Sequence[Sequence[str]]) -> set[Place]:
     A line is running when its text, with every number as `#`, stands at the edge (first or last
     three lines, since extraction may put the footer first) of at least three pages, another of
     them within four pages. Of a line without numbers the first stays: it may be the title.
+    Headers of more lines are peeled off in a few rounds.
     """
-    places: dict[str, list[Place]] = defaultdict(list)
-    for at, lines in enumerate(pages):
-        for line in _edges(lines):
-            if key := _key(lines[line]):
-                places[key].append((at, line))
     running: set[Place] = set()
-    for key, found in places.items():
-        found = _repeated(found)
-        if not any(letter.isalpha() for letter in key):
-            found = _counting(found, pages)
-        running.update(found if "#" in key else found[1:])
+    kept: set[Place] = set()
+    for _ in range(_ROUNDS):
+        found, first = _round(pages, running | kept)
+        if not found:
+            break
+        running |= found
+        kept |= first  # looked through, so that the lines behind them are seen
     return running
 
 
-def _edges(lines: Sequence[str]) -> list[int]:
-    filled = [at for at, line in enumerate(lines) if line.strip()]
-    return sorted({*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]})
+def _round(pages: Sequence[Sequence[str]], known: set[Place]) -> tuple[set[Place], set[Place]]:
+    """New running lines, and the first ones of their kind, which stay."""
+    places: dict[str, list[Place]] = defaultdict(list)
+    for at, lines in enumerate(pages):
+        for line in _edges(lines, at, known):
+            if key := _key(lines[line]):
+                places[key].append((at, line))
+    found: set[Place] = set()
+    first: set[Place] = set()
+    for key, group in places.items():
+        least = _MIN_PAGES if len(key) <= _MAX_CHARACTERS else max(5, len(pages) // 3)
+        group = _repeated(group, least)
+        if not any(letter.isalpha() for letter in key):
+            group = _counting(group, pages)
+        keeps = bool(group) and "#" not in key
+        found.update(group[1:] if keeps else group)
+        first.update(group[:1] if keeps else ())
+    return found, first
+
+
+def _edges(lines: Sequence[str], page: int, known: set[Place]) -> list[int]:
+    """The first and the last lines with text, looking through those that are known already."""
+    top = _first(range(len(lines)), lines, page, known)
+    return sorted({*top, *_first(range(len(lines) - 1, -1, -1), lines, page, known)})
+
+
+def _first(order: range, lines: Sequence[str], page: int, known: set[Place]) -> list[int]:
+    found: list[int] = []
+    for at in order:
+        if lines[at].strip() and (page, at) not in known:
+            found.append(at)
+            if len(found) == _EDGE_LINES:
+                break
+    return found
 
 
 def _key(line: str) -> str:
-    """ "" for lines that cannot be running: too long, or without a letter or digit."""
+    """ "" for lines without a letter or digit. Long ones must agree to the last number."""
     text = " ".join(line.split())
-    if len(text) > _MAX_CHARACTERS or not any(letter.isalnum() for letter in text):
+    if not any(letter.isalnum() for letter in text):
         return ""
+    if len(text) > _MAX_CHARACTERS:
+        return text
     return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text).casefold()
 
 
-def _repeated(places: list[Place]) -> list[Place]:
+def _repeated(places: list[Place], least: int) -> list[Place]:
     numbers = sorted({page for page, _ in places})
-    if len(numbers) < _MIN_PAGES:
+    if len(numbers) < least:
         return []
     near = {
         page

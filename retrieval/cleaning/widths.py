@@ -15,11 +15,12 @@ BULLET = re.compile(
 # Numbering that also occurs inside sentences: it counts only after a line that has ended.
 NUMBERED = re.compile(
     r"\s*(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,4}|[가나다라마바사아자차카타파하])[.)]\s"
-    r"|\d+(?:\.\d+)+\.?\s|제\s?\d+\s?(?:조|장|절|항|편|관)|Chapter\s\d|Section\s\d|\[\d+\]\s)"
+    r"|\d+(?:\.\d+)+\.?\s|제\s?\d+\s?(?:조|장|절|항|편|관)|[\[<]?\s?(?:표|그림|별표|별지)\s?\d"
+    r"|(?:Chapter|Section|Table|Figure|Fig\.)\s\d|\[\d+\]\s)"
 )
 _END = re.compile(r"[.!?。！？:;][\"'”’)\]」』]*$")
 _LEADERS = re.compile(r"(?:[.·…]\s?){5}")
-_DIGIT = re.compile(r"\d")
+_FIGURE = re.compile(r"\d\S*")
 
 
 def columns(text: str) -> int:
@@ -33,16 +34,12 @@ def ends_sentence(line: str) -> bool:
 
 def is_tabular(line: str) -> bool:
     """Rows of figures or of cells set apart; they never continue in the next line."""
-    if (
-        _LEADERS.search(line)
-        or "\t" in line
-        or "   " in line.strip()
-        or line.lstrip().startswith("|")
-    ):
+    if "\t" in line or "   " in line.strip() or line.lstrip().startswith("|"):
         return True
-    words = line.split()
-    n_figures = sum(_DIGIT.search(word) is not None for word in words)
-    return len(words) >= 2 and n_figures * 2 > len(words)
+    if ("..." in line or ". ." in line or "··" in line or "……" in line) and _LEADERS.search(line):
+        return True
+    n_figures = len(_FIGURE.findall(line))
+    return n_figures > 1 and n_figures * 2 > line.strip().count(" ") + 1
 
 
 def quantile(values: Sequence[int], share: float) -> int:

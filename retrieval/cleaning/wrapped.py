@@ -32,6 +32,8 @@ _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _LAST_WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*$")
 _FIRST_WORD = re.compile(r"[^\W_]+")
 _EDGE_NUMBER = re.compile(r"^\s*\d{1,4}\s|\s\d{1,4}\s*$")
+_VARIABLE = re.compile(r"(?:^|[\s(=])\w$")
+_INDEX = re.compile(r"\d(?:$|\s[^\W\d_A-Z]|\s?[,;)])")
 _HANGUL = re.compile("[가-힣]")
 
 
@@ -54,13 +56,18 @@ def habits(pages: Iterable[Sequence[str]]) -> Habits:
     breaking between words.
     """
     lines = [line for page in pages for line in page if line.strip()]
-    words = Counter(word for line in lines for word in _WORD.findall(line))
+    text = "\n".join(lines)
+    if HYPHEN not in text and not _HANGUL.search(text):
+        return Habits(Counter(), " ")  # nothing to decide
+    words = Counter(_WORD.findall(text))
     widths = [columns(line.rstrip()) for line in lines]
     broken = [
         at
         for at, line in enumerate(lines)
         if _HANGUL.match(line.rstrip()[-1:]) and _is_in_block(widths, at)
     ]
+    if not broken:
+        return Habits(words, " ")
     n_spaced = sum(lines[at] != lines[at].rstrip() for at in broken)
     if n_spaced * 10 >= len(broken):
         return Habits(words, " " if n_spaced * 10 >= len(broken) * 9 else "")
@@ -76,8 +83,9 @@ def rejoin(lines: Sequence[str], habit: Habits) -> str:
     for at, line in enumerate(lines):
         if at and widths[at - 1] and not (at == 1 and _EDGE_NUMBER.search(lines[0])):
             width = _full(widths, at - 1, full)
-            label = _is_label(parts[-1], line, width)
-            if not label and _goes_on(lines[at - 1], line, width):
+            if _is_raised(lines[at - 1].rstrip(), line.lstrip()) or (
+                _goes_on(lines[at - 1], line, width) and not _is_label(parts[-1], line, width)
+            ):
                 parts[-1] = glued(parts[-1], line, habit)
                 continue
         parts.append(line)
@@ -128,20 +136,27 @@ def glued(before: str, after: str, habit: Habits) -> str:
 
 
 def _goes_on(line: str, following: str, full: int) -> bool:
-    bare = line.rstrip()
+    bare, start = line.rstrip(), following.lstrip()
     if bare.endswith(HYPHEN):
         return True
-    if full < _MIN_COLUMNS or not following.strip() or BULLET.match(following):
+    if full < _MIN_COLUMNS or not start:
         return False
     width = columns(bare)
+    if width < _FULL * full and not (start[0].islower() and width >= 0.4 * full):
+        return False
     ended = ends_sentence(bare)
-    if NUMBERED.match(following) and (ended or width < _QUITE_FULL * full):
+    if ended and width < _QUITE_FULL * full:
         return False
-    if is_tabular(bare) or is_tabular(following):
+    if BULLET.match(start) or is_tabular(bare) or is_tabular(start):
         return False
-    if not ended and following.lstrip()[:1].islower() and width >= 0.4 * full:
-        return True
-    return width >= (_QUITE_FULL if ended else _FULL) * full
+    return not (NUMBERED.match(start) and (ended or width < _QUITE_FULL * full))
+
+
+def _is_raised(bare: str, start: str) -> bool:
+    """Exponents and indices come out as lines of their own: "S", "2", "is a sphere"."""
+    if start[:1].isdigit() and bare[-1:].isalpha() and _VARIABLE.search(bare[-2:]):
+        return _INDEX.match(start) is not None
+    return len(bare) <= 2 and bare.isalnum() and start[:1] in ".,;:)"
 
 
 def _dehyphenated(before: str, after: str, habit: Habits) -> str:
@@ -172,4 +187,6 @@ def _korean_glue(before: str, after: str, habit: Habits) -> str:
 
 def _without_marks(text: str) -> str:
     """Hyphens that were marked but not at a line's end: they are what they look like."""
+    if HYPHEN not in text:
+        return text
     return re.sub(rf"(?<=\w){HYPHEN}(?=\w)", "", text).replace(HYPHEN, "-")

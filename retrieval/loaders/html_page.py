@@ -17,9 +17,10 @@ from retrieval.loaders.parsed import Parsed, whole
 
 _NEVER_TEXT = [
     "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas",
-    "audio", "video", "map", "select", "button", "head",
+    "audio", "video", "map", "select", "button", "input", "head",
 ]  # fmt: skip
 _AROUND = ["nav", "footer", "aside"]
+_AROUND_ROLES = {"navigation", "contentinfo", "search", "complementary", "menu", "dialog"}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 # What pages call an encoding is what browsers take it for (WHATWG).
 _MEANT = {
@@ -47,18 +48,24 @@ def read(path: Path, max_pages: int) -> Parsed:
 
 def _text(soup: BeautifulSoup, *, around: bool = False) -> str:
     drop(soup, _NEVER_TEXT)
-    for tag in soup.find_all(_is_hidden):
-        tag.decompose()
+    for tag in [*soup.find_all(_is_hidden), *soup.select("li:has(> a[hreflang])")]:
+        tag.decompose()  # the second: lists of the page's other languages
     if not around:
-        for tag in soup.find_all(_AROUND):
-            if not tag.decomposed and tag.find_parent(["article", "main"]) is None:
-                tag.decompose()
+        for tag in soup.find_all(_is_around):
+            tag.decompose()
     return to_markdown(soup, keep_links=False)
 
 
 def _is_hidden(tag: Tag) -> bool:
     """Nobody sees it, so nobody can have meant it to be quoted."""
     return tag.has_attr("hidden") or _HIDDEN.search(str(tag.get("style") or "")) is not None
+
+
+def _is_around(tag: Tag) -> bool:
+    """Menus and the like; within an article a footer or an aside belongs to it."""
+    if tag.get("role") in _AROUND_ROLES or tag.name == "nav":
+        return True
+    return tag.name in _AROUND and tag.find_parent(["article", "main"]) is None
 
 
 def _titled(title: str, text: str) -> str:

@@ -46,7 +46,8 @@ class _Converter(MarkdownConverter):
         return text if text.strip() == target else f"{text} ({target})"
 
     def convert_img(self, el: Tag, text: str, parent_tags: set[str]) -> str:
-        return str(el.get("alt") or "")
+        alt = " ".join(str(el.get("alt") or "").split())
+        return f" {alt} " if alt else ""
 
     def convert_input(self, el: Tag, text: str, parent_tags: set[str]) -> str:
         if el.get("type") in {"checkbox", "radio"}:
@@ -77,6 +78,7 @@ def to_markdown(soup: BeautifulSoup | Tag, *, keep_links: bool) -> str:
     text = converter.convert_soup(soup)
     text = _UNSEEN.sub("", _SPACES.sub(" ", text))
     text = "\n".join(line.rstrip() for line in text.split("\n"))
+    text = re.sub(r"\n (?=\S)", "\n", text)  # left of a line break; lists are set in by two
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n")
 
 
