@@ -10,7 +10,7 @@ from typing import Literal
 
 Language = Literal["en", "ko", "other"]
 
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\S+@\S+", re.DOTALL)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|(?<!\S)\S+@\S+", re.DOTALL)
 _LATIN_WORD = re.compile(r"[a-zà-öø-ÿœ']+")
 _HANGUL_WEIGHT = 2.5
 """A Hangul syllable holds about as much as so many Latin letters."""

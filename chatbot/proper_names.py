@@ -1,0 +1,113 @@
+"""Names and identifiers in English and Korean text, told by their form. Knows no chat."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import resources
+
+_CAPITAL_WORD = re.compile(r"[A-Z][A-Za-zÀ-ɏ0-9'’&-]*|(?<![A-Za-z])[a-z]+[A-Z][A-Za-z0-9]*")
+_IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]*(?![\w])")
+_PLAIN_UNIT = re.compile(
+    r"\d+[\d.,:]*(?:st|nd|rd|th|s|am|pm|k|km|kg|g|m|cm|mm|h|hr|hrs|min|mins|x|gb|mb|tb|ml|l|mg"
+    r"|mph|ft|in|lb|lbs|usd|eur|krw|d|w|y|yr|yrs|px|fps|kb|kbps|mbps|hz|khz|ghz|v|w|kwh"
+    r"|-?(?:year|day|week|month|hour|minute|page|night|person|room|bed|star|week)s?"
+    r"(?:-old|-long)?)",
+    re.IGNORECASE,
+)
+_INITIAL = re.compile(r"(?:^|[.!?:;\n•*(\"“‘—–-]|\d[.)])\s*[\"“‘(*_]*$")
+_NAME_VERB = re.compile(
+    r"\s+(?:wants?|wanted|said|says|lives?|lived|works?|worked|likes?|asked|plans?|prefers?|loves?"
+    r"|told|thinks?|(?:is|was) (?:an? |his|her|their|the user['’]s)|and\s+[A-Z]|[A-Z][a-z]+)\b"
+)
+_SURNAME = "김이박최정강조윤장임한오서신권황안송류전홍고문양손배백허유남심노하곽성차주우구민"
+_GIVEN = (
+    "민준서지현수영은진호성우재혜미정연희경아유하도윤태승동상철훈기원주빈혁석환선숙순자란나리"
+    "소예채시건규형용찬창광명병종중인일율솔별다온안결담봄빛늘라래람슬린봉복옥필헌훤휘"
+)
+_KOREAN_WORD = re.compile(r"[가-힣]{2,}")
+_KOREAN_PARTICLE = re.compile(
+    r"(?:이라는|라는|이라고|라고|에게서|한테서|에서는|에서도|으로는|에게는|에게|한테|께서|에서|으로"
+    r"|까지|부터|처럼|보다|이랑|이나|이며|이고|이다|입니다|이었다|였다|이는|이가|이를|이와|은|는|이|가"
+    r"|을|를|의|에|도|와|과|로|만|랑|나|며|씨|님)$"
+)
+_KOREAN_PERSON = re.compile(f"[{_SURNAME}][{_GIVEN}][{_GIVEN}]")
+_KOREAN_TITLED = re.compile(
+    r"(?<![가-힣])([가-힣]{1,4}?)\s?(?:씨|과장|부장|대리|차장|팀장|사장|대표|이사|교수|박사|원장|선생님"
+    r"|의사|변호사|감독|코치|선배|후배)(?![가-힣]{3})(?:님)?(?:은|는|이|가|을|를|의|에게|께서|과|와|도)?(?![가-힣])"
+)
+_KOREAN_INSTITUTION = re.compile(
+    r"[가-힣]{2,}(?:대학교|초등학교|중학교|고등학교|병원|은행|호텔|공항|미술관|박물관|백화점|아파트)"
+)
+
+
+def identifiers(text: str) -> list[str]:
+    """Words of letters and digits, such as PLUM-7; figures with a unit are not among them."""
+    return [w for w in _IDENTIFIER.findall(text) if not _PLAIN_UNIT.fullmatch(w)]
+
+
+def english_names(text: str) -> list[str]:
+    """Words that are written like proper names, first words of sentences only if known as such."""
+    found: list[str] = []
+    for match in _CAPITAL_WORD.finditer(text):
+        word = _bare(match.group())
+        lower = word.lower()
+        if lower in _common() or len(word) < 2:
+            continue
+        if _INITIAL.search(text, max(0, match.start() - 6), match.start()) and not (
+            lower in known_names() or _looks_named(text, match.end(), lower)
+        ):
+            continue
+        found.append(word)
+    return found
+
+
+def korean_names(text: str) -> list[str]:
+    """Words that are people or places by their form: 김민준, 박 과장, 한빛병원, 부산."""
+    found = [m.group(1) for m in _KOREAN_TITLED.finditer(text) if m.group(1) not in _common()]
+    for match in _KOREAN_WORD.finditer(text):
+        word = match.group()
+        stem = _KOREAN_PARTICLE.sub("", word)
+        if stem in _common() or word in _common():
+            continue
+        if _KOREAN_PERSON.fullmatch(stem) or _KOREAN_INSTITUTION.fullmatch(stem):
+            found.append(stem)
+        else:
+            found += [place for place in _korean_places() if word.startswith(place)][:1]
+    return found
+
+
+def latin_words(text: str) -> list[str]:
+    """Words in Latin letters, which stand out in Korean text."""
+    return [_bare(word) for word in re.findall(r"[A-Za-z][A-Za-z0-9'’+#.-]*[A-Za-z0-9+#]", text)]
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """First names and places that are common in English text, in lower case."""
+    return _word_file("names_en")
+
+
+@cache
+def _korean_places() -> tuple[str, ...]:
+    return tuple(sorted(_word_file("places_ko"), key=len, reverse=True))
+
+
+@cache
+def _common() -> frozenset[str]:
+    return _word_file("not_names")
+
+
+def _word_file(name: str) -> frozenset[str]:
+    text = resources.files("chatbot").joinpath("words", f"{name}.txt").read_text(encoding="utf-8")
+    return frozenset(text.split())
+
+
+def _bare(word: str) -> str:
+    return re.sub(r"['’](?:s|re|ll|ve|d|m)?$", "", word.rstrip("-&.'’"))
+
+
+def _looks_named(text: str, end: int, lower: str) -> bool:
+    """Whether a sentence goes on after its first word as after a name."""
+    plain = lower.endswith(("ing", "ion", "ions", "ment", "ity", "ed", "ly", "ness", "ers", "ies"))
+    return not plain and bool(_NAME_VERB.match(text, end)) and not lower.endswith("s")

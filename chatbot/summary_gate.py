@@ -1,0 +1,233 @@
+"""Accepts or refuses a summary that a model wrote, with reasons. Pure; calls no model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from chatbot.figures import bare_days, dates, month_of, months_in, number_forms, numbers
+from chatbot.fold_plan import transcript
+from chatbot.gate_form import FORM_CHECKS, without_quotes
+from chatbot.language import Language, detect, script_shares
+from chatbot.messages import Finish, RollingSummary, Turn
+from chatbot.proper_names import english_names, identifiers, korean_names, latin_words
+from retrieval.types import CountTokens
+from retrieval.words import content_terms, lexical_terms
+
+_PREAMBLE = re.compile(
+    r"\A\W*(?:(?:here(?: is|['’]s) )?(?:the|a|an|my)?\s*(?:\w+ ){0,3}summary"
+    r"(?: (?:of|in)\b[^:\n]{0,80})?|요약|대화 요약"
+    r"|(?:다음은|아래는) [^:\n]{0,60}요약(?:입니다|이다|한 것입니다)?)\W{0,3}[:：]\W*(?=\S)"
+    r"|\A(?:다음은|아래는) [^.\n]{0,60}요약(?:입니다|한 것입니다)\.\s+",
+    re.IGNORECASE,
+)
+_GROUNDED = {"en": 0.4, "ko": 0.3, "other": 0.2}
+"""Least share of a summary's terms that its source holds: paraphrase is free, topics are not."""
+_COPIED = 0.7
+_SHINGLE_WORDS = 5
+_MAX_CHARACTERS_A_TOKEN = 20
+"""Bounds the time of the checks; ordinary text has 2 to 6."""
+_MANY_CARRIED = 20
+_LOST_SHARE = 0.1
+_OWN_TERMS = content_terms(
+    "user users assistant conversation chat summary discussed discuss mentioned mention explained"
+    " asks asked ask answered suggested suggests recommended wants wanted wishes plans planned"
+    " decided agreed prefers prefer stated said told talked learned noted provided described offers"
+    " offered advised shared requested confirmed corrected changed options option details 사용자"
+    " 사용자는 도우미 도우미는 대화 요약 요청 설명 질문 논의 언급 추천 제안 안내 결정 원한다 원하며"
+    " 물었다 말했다 했으며 했다 하였다 한다 있다 있으며 이며 계획 선호 정했다 알려 주었다"
+)
+_DEMONYM = re.compile(r"(?:ish|ese|ians?|ans?|ic|is?|ns?)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A summary as a model gave it. `trimmed`: its end was taken off at a sentence end."""
+
+    text: str
+    finish: Finish
+    tokens: int
+    trimmed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a summary was made from. `tokens` counts `text` and the previous summary."""
+
+    text: str
+    tokens: int
+    language: Language
+    replies: str = ""
+    earlier: str = ""
+    """Transcript of all turns but the last."""
+    last: str = ""
+    previous: str = ""
+    facts: tuple[str, ...] = ()
+    """Lines that the fact list keeps, so that the summary may leave them out."""
+
+    @property
+    def all_text(self) -> str:
+        return "\n".join((self.text, self.previous, *self.facts))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a candidate may become the summary. `reasons` are short, for the record."""
+
+    accepted: bool
+    reasons: tuple[str, ...] = ()
+
+
+def source_of(
+    turns: Sequence[Turn],
+    previous: RollingSummary | None,
+    *,
+    language: Language,
+    count_tokens: CountTokens,
+    facts: Sequence[str] = (),
+) -> Source:
+    """What the gate compares a summary of `turns`, merged with `previous`, against."""
+    text = transcript(turns, language)
+    before = previous.text if previous else ""
+    return Source(
+        text=text,
+        tokens=count_tokens(text) + (count_tokens(before) if before else 0),
+        language=language,
+        replies="\n".join(turn.reply for turn in turns),
+        earlier=transcript(turns[:-1], language),
+        last=transcript(turns[-1:], language),
+        previous=before,
+        facts=tuple(facts),
+    )
+
+
+def tidy(text: str) -> str:
+    """The summary without a heading such as "Summary:" and without surrounding white space."""
+    text = re.sub(r"\s*\n\s*\n\s*", "\n\n", text.strip())
+    return _PREAMBLE.sub("", text, count=1).strip().strip("*").strip()
+
+
+def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
+    """Accept a summary, or say everything that is wrong with it."""
+    reasons = list(_of_size(candidate, source, cap_tokens))
+    if len(candidate.text) > _MAX_CHARACTERS_A_TOKEN * cap_tokens:
+        return Verdict(False, (*reasons, "longer than any text of so few tokens"))
+    reasons += [reason for check in FORM_CHECKS if (reason := check(candidate.text))]
+    if "empty" not in reasons:
+        reasons += _of_language(candidate.text, source)
+        reasons += _of_content(candidate.text, source)
+        reasons += [f"invented: {word}" for word in invented(candidate.text, source)]
+        reasons += [f"lost: {word}" for word in lost(candidate.text, source)]
+    if not reasons and candidate.trimmed:
+        return Verdict(True, ("trimmed at a sentence end",))
+    return Verdict(not reasons, tuple(dict.fromkeys(reasons)))
+
+
+def invented(text: str, source: Source) -> list[str]:
+    """Numbers, identifiers and names of `text` that the source does not hold."""
+    known = _Known(source.all_text)
+    found = [n.text for n in numbers(text) if not n.forms & known.numbers]
+    found += [day for date, day in dates(text).items() if not known.has_date(date)]
+    found += [word for word in _names(text, source.language) if not known.has(word)]
+    return list(dict.fromkeys(found))
+
+
+def lost(text: str, source: Source) -> list[str]:
+    """Numbers and names that the previous summary carried and that neither `text` nor a fact has.
+
+    When it carried very many, a tenth of them may go: they stay findable by recall, and a cap
+    that never gives way would refuse every summary.
+    """
+    if not source.previous:
+        return []
+    known = _Known("\n".join((text, *source.facts)))
+    carried = [(n.text, bool(n.forms & known.numbers)) for n in numbers(source.previous)]
+    carried += [(w, known.has(w)) for w in _names(source.previous, source.language)]
+    missing = list(dict.fromkeys(word for word, kept in carried if not kept))
+    allowed = int(len(carried) * _LOST_SHARE) if len(carried) > _MANY_CARRIED else 0
+    return missing if len(missing) > allowed else []
+
+
+class _Known:
+    """The numbers and words of a text, for looking up those of another."""
+
+    def __init__(self, text: str) -> None:
+        self.numbers = number_forms(text)
+        self._months = months_in(text)
+        self._dates, self._days = dates(text), bare_days(text)
+        self._folded = text.casefold()
+        self._terms = frozenset(lexical_terms(text))
+        self._words = frozenset(re.findall(r"[^\W\d_]+", self._folded))
+
+    def has_date(self, date: tuple[int, int]) -> bool:
+        return date in self._dates or date[1] in self._days
+
+    def has(self, word: str) -> bool:
+        folded = word.casefold()
+        if folded in self._words or (folded in self._folded and not folded.isascii()):
+            return True
+        if (month := month_of(word)) is not None:
+            return month in self._months
+        if any(c.isdigit() or c in "-&.+#" for c in word) and folded in self._folded:
+            return True
+        parts = re.findall(r"[^\W\d_]+", folded)
+        if len(parts) > 1:
+            return all(part in self._words for part in parts)
+        return set(lexical_terms(word)) <= self._terms or self._is_derived(folded)
+
+    def _is_derived(self, folded: str) -> bool:
+        """Italian stands for Italy."""
+        stem = _DEMONYM.sub("", folded)
+        return len(stem) >= 4 and any(word.startswith(stem) for word in self._words)
+
+
+def _names(text: str, language: Language) -> list[str]:
+    found = identifiers(text) + korean_names(text)
+    if language == "ko":
+        return found + [word for word in latin_words(text) if word.casefold() not in ("ai", "ok")]
+    return found + english_names(text) + re.findall(r"[가-힣]{2,}", text)
+
+
+def _of_size(candidate: Candidate, source: Source, cap_tokens: int) -> Iterator[str]:
+    if candidate.finish != "stop" and not (candidate.finish == "length" and candidate.trimmed):
+        yield f"did not end by itself: {candidate.finish}"
+    if candidate.tokens > cap_tokens:
+        yield f"over its cap: {candidate.tokens} of {cap_tokens} tokens"
+    if candidate.tokens >= source.tokens:
+        yield f"not shorter than its source: {candidate.tokens} of {source.tokens} tokens"
+
+
+def _of_language(text: str, source: Source) -> Iterator[str]:
+    language = detect(without_quotes(text), source.language)
+    if language != source.language:
+        yield f"language: {language} instead of {source.language}"
+    elif script_shares(text).other > script_shares(source.all_text).other + 0.05:
+        yield "language: a script that the conversation does not use"
+
+
+def _of_content(text: str, source: Source) -> Iterator[str]:
+    """Whether the summary is about the whole of its source, in words of its own."""
+    terms = content_terms(text) - _OWN_TERMS
+    known = content_terms(source.all_text)
+    if terms and len(terms & known) < _GROUNDED[source.language] * len(terms):
+        yield "about something else than its source"
+    last, earlier = content_terms(source.last), content_terms(source.earlier)
+    rest = (earlier | content_terms(source.previous)) - last - _OWN_TERMS
+    only_last = terms & (last - earlier)
+    if len(rest) >= 8 and len(only_last) >= 4 and len(terms & rest) <= 0.15 * len(only_last):
+        yield "only about the last turn"
+    if _copied(text, source.replies) >= _COPIED:
+        yield "repeats a reply"
+
+
+def _copied(text: str, replies: str) -> float:
+    """Share of the runs of five words of `text` that stand in the replies just so."""
+    mine, theirs = _shingles(text), _shingles(replies)
+    return len(mine & theirs) / len(mine) if mine else 0.0
+
+
+def _shingles(text: str) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.lower())
+    n = _SHINGLE_WORDS
+    return {tuple(words[i : i + n]) for i in range(len(words) - n + 1)}
