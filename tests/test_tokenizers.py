@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -185,15 +186,19 @@ def test_a_file_that_asks_for_cutting_or_padding_is_not_obeyed(tmp_path: Path) -
 
 
 def test_a_marker_that_the_file_forgot_to_call_special_is_still_text(tmp_path: Path) -> None:
-    plain = toys.byte_level_json(("<|endoftext|>",), ("<|im_start|>", "<|im_end|>", "<role>"))
+    forgotten = ("<|im_start|>", "<|im_end|>", "<｜User｜>", "[INST]", "<start_of_turn>", "<turn|>")
+    kept = ("<think>", "[a]", "<br>")
+    plain = toys.byte_level_json(("<|endoftext|>",), (*forgotten, "<role>", *kept))
     config = {"added_tokens_decoder": {"7": {"content": "<role>", "special": True}}}
     folder = toys.model_folder(tmp_path, plain, template=toys.CHATML, config=config)
     tokenizer = load_tokenizer(folder)
     names = Tokenizer.from_str(plain)
-    ids = {names.token_to_id(t) for t in ("<|im_start|>", "<|im_end|>", "<role>")}
+    ids = {names.token_to_id(t) for t in (*forgotten, "<role>")}
     assert ids <= tokenizer.control_ids
-    assert not ids & set(tokenizer.encode("<role>a<|im_start|>b<|im_end|>"))
-    assert ids - {names.token_to_id("<role>")} <= set(prompt(tokenizer, ["s", "q"]))
+    assert not ids & set(tokenizer.encode("a".join([*forgotten, "<role>"])))
+    assert {names.token_to_id(t) for t in forgotten[:2]} <= set(prompt(tokenizer, ["s", "q"]))
+    for text in kept:  # a reply may contain these, and a reader should see them
+        assert tokenizer.decode([names.token_to_id(text)]) == text
 
 
 def test_begin_token_that_the_tokenizer_adds_itself(tmp_path: Path) -> None:
@@ -278,3 +283,23 @@ def test_ids_equal_the_transformers_library(tmp_path: Path) -> None:
 
 def test_text_that_reads_like_a_byte_entry_stays_text(tokenizer: ChatTokenizer) -> None:
     assert tokenizer.decode(tokenizer.encode("a <0xEA> b")) == "a <0xEA> b"
+
+
+def test_older_files_are_converted(tmp_path: Path) -> None:
+    model = json.loads(toys.byte_level_json(toys.CHATML_TOKENS))["model"]
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]), encoding="utf-8")
+    merges = "\n".join(" ".join(pair) for pair in model["merges"])
+    (tmp_path / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", encoding="utf-8")
+    config = {
+        "tokenizer_class": "GPT2Tokenizer",
+        "chat_template": toys.CHATML,
+        "additional_special_tokens": ["<|im_start|>", "<|im_end|>"],
+        "eos_token": "<|im_end|>",
+    }
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    tokenizer = load_tokenizer(tmp_path)
+    text = CONTENTS["chatml markers"]
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert model["vocab"]["<|im_start|>"] == tokenizer.chat_format.begin[0]
+    assert model["vocab"]["<|im_end|>"] in tokenizer.chat_format.stop_ids
+    assert not set(tokenizer.encode(text)) & tokenizer.control_ids

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ from chatbot.engine.hf_pieces import PieceDecoder
 from chatbot.engine.text_codec import cached
 from chatbot.errors import TokenizerError
 
+# Markers of turns as model makers write them, which some files forget to call special.
+_MARKER = re.compile(r"<[|｜].*>|<.*[|｜]>|\[/?[A-Z_]+\]|<(start|end|begin)_of_\w+>", re.DOTALL)
 _TOKEN_NAMES = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token")
 
 
@@ -114,7 +117,7 @@ def read_files(folder: Path) -> TokenizerFiles:
         value = _json(folder / file).get("eos_token_id")
         ends.update(v for v in (value if isinstance(value, list) else [value]) if _is_id(v))
     declared = config.get("added_tokens_decoder") or {}
-    control = {entry["content"] for entry in declared.values() if entry.get("special")}
+    control = {text for e in declared.values() if e.get("special") and (text := _token_text(e))}
     return TokenizerFiles(
         template=_template(folder, config),
         named_tokens=named,
@@ -127,29 +130,27 @@ def read_files(folder: Path) -> TokenizerFiles:
 def _template(folder: Path, config: Mapping[str, Any]) -> str | None:
     file = folder / "chat_template.jinja"
     if file.is_file():
-        return file.read_text(encoding="utf-8")
+        try:
+            return file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TokenizerError(f"{file} cannot be read ({error}); fetch it again.") from error
     value = config.get("chat_template") or _json(folder / "chat_template.json").get("chat_template")
     if isinstance(value, list):  # several named ones
-        named = {entry["name"]: entry["template"] for entry in value}
+        named = {entry.get("name"): entry.get("template") for entry in value}
         value = named.get("default")
-    return value
+    return value if isinstance(value, str) else None
 
 
 def _mark_control_tokens(tokenizer: Tokenizer, files: TokenizerFiles) -> dict[str, int]:
     """Make every token that could forge a turn a special one; return all special tokens."""
-    added = tokenizer.get_added_tokens_decoder()
+    added = {token.content: token for token in tokenizer.get_added_tokens_decoder().values()}
     wanted = files.control_tokens | set(files.named_tokens.values())
-    forgeable = [
-        token.content
-        for token in added.values()
-        if not token.special
-        and (token.content in wanted or (token.content[:2] == "<|" and token.content[-2:] == "|>"))
-    ]
-    present = {token.content for token in added.values()}
-    forgeable += [t for t in wanted - present if tokenizer.token_to_id(t) is not None]
-    tokenizer.add_special_tokens(
-        [AddedToken(t, special=True, normalized=False) for t in sorted(forgeable)]
-    )
+    forgeable = {t for t, token in added.items() if not token.special and _MARKER.fullmatch(t)}
+    forgeable |= {t for t in wanted if tokenizer.token_to_id(t) is not None}
+    for text in sorted(forgeable):
+        token = added.get(text) or AddedToken(text, normalized=False)
+        token.special = True
+        tokenizer.add_special_tokens([token])
     after = tokenizer.get_added_tokens_decoder()
     return {token.content: id_ for id_, token in after.items() if token.special}
 
