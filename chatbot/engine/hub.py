@@ -60,6 +60,16 @@ def hub_folder(name: str, progress: Progress = ignore_progress) -> Path:
     return Path(folder)
 
 
+def hub_small_files(name: str) -> Path:
+    """A folder with the configuration and the tokenizer of a hub model, without its weights."""
+    from huggingface_hub import snapshot_download
+
+    options: dict[str, Any] = {"allow_patterns": [*_SMALL_FILES], "ignore_patterns": ["*/*"]}
+    if is_offline():
+        options = {"local_files_only": True}
+    return Path(_asked(name, snapshot_download, name, **options))
+
+
 def weight_patterns(files: Any) -> list[str]:
     """Which weights to take: safetensors, else the older format; none of the copies."""
     top = [file for file in files if "/" not in file]

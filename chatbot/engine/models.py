@@ -113,6 +113,16 @@ def locate(name: str, *, cache_dir: Path, progress: Progress = ignore_progress) 
     return ModelFiles(name, kind, folder)
 
 
+def locate_tokenizer(name: str, *, cache_dir: Path, progress: Progress = ignore_progress) -> Path:
+    """A folder with a model's tokenizer; fetches no weights where they can be left out."""
+    kind = kind_of(name)
+    if kind == "folder":
+        return Path(name).expanduser()
+    if kind == "hub":
+        return hub.hub_small_files(name)
+    return locate(name, cache_dir=cache_dir, progress=progress).folder
+
+
 def locate_embedder(
     name: str, *, cache_dir: Path, progress: Progress = ignore_progress
 ) -> Path | str:
