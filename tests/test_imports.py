@@ -39,6 +39,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "chatbot.cli": None,
     "chatbot.commands": None,
     "chatbot.services": None,
+    "chatbot.parts": None,
     "chatbot.__main__": None,
     "app": None,
 }
@@ -54,7 +55,14 @@ OWNERS = {
 }  # fmt: skip
 
 # The builder's rooms: nobody else may know a concrete engine or the page.
-BUILDERS = ("chatbot.cli", "chatbot.commands", "chatbot.services", "chatbot.__main__", "app")
+BUILDERS = (
+    "chatbot.cli",
+    "chatbot.commands",
+    "chatbot.services",
+    "chatbot.parts",
+    "chatbot.__main__",
+    "app",
+)
 SHARED_ENGINE_PARTS = ("chatbot.engine.base",)
 
 # Package name -> distribution, where they differ.

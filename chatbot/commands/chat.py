@@ -1,0 +1,60 @@
+"""`chat`: a conversation in the terminal; also reads questions line by line from a pipe."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import closing, redirect_stdout
+
+from chatbot.commands.terminal import Leave, Terminal
+from chatbot.console import Console
+from chatbot.errors import ChatbotError, InputError
+from chatbot.services import build_services
+from chatbot.settings import Settings
+from retrieval.types import RetrievalError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """No arguments of its own."""
+
+
+def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
+    """Exit code 1 when a piped question failed; a person has seen what went wrong."""
+    interactive = sys.stdin.isatty()
+    failed = False
+    with closing(build_services(settings, progress=console.model_progress)) as services:
+        terminal = Terminal(services, console)
+        if interactive:
+            terminal.greet()
+        while True:
+            try:
+                line = _next_line(console, interactive)
+                if line is None:
+                    break
+                terminal.handle(line)
+            except Leave:
+                break
+            except KeyboardInterrupt:
+                if not interactive or terminal.interrupted:
+                    raise
+                terminal.interrupted = True
+                console.note("\nCtrl-C once more, or /quit, leaves.")
+            except (ChatbotError, RetrievalError) as error:
+                failed = True
+                console.note(str(error))
+    return 1 if failed and not interactive else 0
+
+
+def _next_line(console: Console, interactive: bool) -> str | None:
+    """The next line without its end, None at the end of the input."""
+    try:
+        if not interactive:
+            line = sys.stdin.readline()
+            return line.rstrip("\r\n") if line else None
+        # input() offers line editing only while stdout is the real one.
+        with redirect_stdout(console.out):
+            return input("> ")
+    except EOFError:
+        return None
+    except UnicodeDecodeError as error:
+        raise InputError("The input is not UTF-8 text; save or send it as UTF-8.") from error

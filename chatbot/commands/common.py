@@ -1,0 +1,94 @@
+"""What several commands do alike: arguments, documents from paths, waiting for the model."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from chatbot.console import Console
+from chatbot.engine.base import Engine
+from chatbot.errors import ChatbotError, InputError, ModelError
+from chatbot.records import to_plain
+from retrieval.pipeline import IngestProgress, Library
+from retrieval.types import IngestReport
+
+_POLL_S = 0.1
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, one object per line")
+
+
+def add_documents(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--documents",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="files and folders to answer from; read anew each time, and not kept",
+    )
+
+
+def checked_text(text: str, what: str) -> str:
+    """A text from the command line. Raises InputError when it is empty or not valid Unicode."""
+    if not text.strip():
+        raise InputError(f"{what} is empty; write one.")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(f"{what} is not valid UTF-8; check the terminal's encoding.") from error
+    return text
+
+
+def check_paths(paths: Sequence[Path]) -> None:
+    """Raise InputError for the first path that is not there."""
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"There is no file or folder {path}; check the path.")
+
+
+def read_documents(library: Library, paths: Sequence[Path], console: Console) -> dict[str, str]:
+    """Ingest files and folders; ids by name. What cannot be read is said on stderr.
+
+    Raises ChatbotError when nothing could be read.
+    """
+    ids: dict[str, str] = {}
+    reports = list(library.ingest_tree(paths, progress=note_progress(console)))
+    for report in reports:
+        if report.document_id is not None:
+            ids[report.file] = report.document_id
+        if report.message:
+            console.note(f"{report.file}: {report.message}")
+    if paths and not ids:
+        raise ChatbotError("None of the documents could be read; choose others.")
+    return ids
+
+
+def note_progress(console: Console) -> Callable[[IngestProgress], None]:
+    """Show how far the reading of a file is."""
+
+    def show(progress: IngestProgress) -> None:
+        done = f" {progress.done}/{progress.total}" if progress.total > 1 else ""
+        console.progress(f"{progress.file}: {progress.stage}{done}")
+
+    return show
+
+
+def ingest_record(report: IngestReport) -> dict[str, Any]:
+    """A report as its JSON object."""
+    keys = ("file", "status", "pages", "chunks", "removed_lines", "message")
+    return {key: to_plain(getattr(report, key)) for key in keys}
+
+
+def wait_for_engine(engine: Engine, console: Console) -> None:
+    """Wait until the model is there, showing how far it is. Raises ModelError when it failed."""
+    while (status := engine.status).state == "loading":
+        console.model_progress(status.message, status.progress)
+        time.sleep(_POLL_S)
+    console.clear_progress()
+    if status.state == "failed":
+        raise ModelError(status.message)

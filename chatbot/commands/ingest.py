@@ -1,0 +1,81 @@
+"""`ingest`: reads documents into the library of the data folder, one result line per file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+
+from chatbot.commands.common import (
+    add_json,
+    check_paths,
+    ingest_record,
+    note_progress,
+)
+from chatbot.console import Console
+from chatbot.errors import InputError
+from chatbot.parts import count_with, load_model_tokenizer, make_private, open_library
+from chatbot.records import to_plain
+from chatbot.settings import Settings
+from retrieval.pipeline import Library
+from retrieval.types import IngestReport
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files and folders")
+    parser.add_argument("--list", action="store_true", help="show the documents of the library")
+    parser.add_argument("--remove", metavar="NAME", help="delete a document, by its name or id")
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
+    """Exit code 1 when files were given and none of them could be read."""
+    if not (arguments.paths or arguments.list or arguments.remove):
+        raise InputError("Nothing to ingest; name files or folders, or use --list or --remove.")
+    if not any(path.exists() for path in arguments.paths):
+        check_paths(arguments.paths)  # a few missing ones among others get a line each instead
+    make_private(settings.data_dir)
+    count = count_with(load_model_tokenizer(settings, progress=console.model_progress))
+    with closing(open_library(settings, count, progress=console.model_progress)) as library:
+        if arguments.remove:
+            _remove(library, arguments.remove, console)
+        code = 0
+        if arguments.paths:
+            reports = library.ingest_tree(arguments.paths, progress=note_progress(console))
+            code = _report(reports, console, as_json=arguments.json)
+        if arguments.list:
+            _list(library, console, as_json=arguments.json)
+    return code
+
+
+def _report(reports: Iterable[IngestReport], console: Console, *, as_json: bool) -> int:
+    n_files, read = 0, False
+    for n_files, report in enumerate(reports, start=1):  # noqa: B007
+        read = read or report.status != "error"
+        if as_json:
+            console.json(ingest_record(report))
+        else:
+            chunks = f"{report.chunks} chunks. " if report.status == "indexed" else ""
+            console.result(f"{report.status:<10} {report.file}  {chunks}{report.message}".rstrip())
+    if n_files == 0:
+        console.note("There is no document of a known format in what was named.")
+    return 0 if read else 1
+
+
+def _list(library: Library, console: Console, *, as_json: bool) -> None:
+    for info in library.documents():
+        if as_json:
+            console.json(to_plain(info))
+        else:
+            pages = f"{info.pages} pages, " if info.pages else ""
+            console.result(f"{info.id}  {info.name}  ({pages}{info.chunks} chunks)")
+
+
+def _remove(library: Library, name: str, console: Console) -> None:
+    found = [info for info in library.documents() if name in (info.name, info.id)]
+    if not found:
+        raise InputError(f"There is no document {name!r} in the library; --list shows them.")
+    for info in found:
+        library.delete(info.id)
+        console.note(f"Removed {info.name}.")

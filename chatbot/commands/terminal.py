@@ -1,0 +1,161 @@
+"""The chat in the terminal: what each line does. Knows no pipe and no signal but Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from chatbot.chat_events import ChatEvent
+from chatbot.commands.common import check_paths, checked_text, read_documents, wait_for_engine
+from chatbot.commands.replying import ctrl_c_sets, follow
+from chatbot.commands.table import sources_text, trace_table
+from chatbot.console import Console
+from chatbot.errors import EngineError, InputError
+from chatbot.messages import Conversation
+from chatbot.services import Services
+
+LISTED = 20
+
+HELP = """\
+/new             start a new conversation
+/list            show the conversations; /open N goes on with one of them
+/retry           answer the last question again
+/context [TEXT]  show the prompt of the last reply, or the one that TEXT would have
+/documents       show the documents of this conversation
+/add PATH...     answer from these files and folders, too
+/quit            leave (or Ctrl-D); Ctrl-C stops a reply
+A line that begins with // is a question that begins with /."""
+
+
+class Leave(Exception):
+    """The user wants to leave."""
+
+
+class Terminal:
+    """One person at one terminal. A conversation is stored from its first question on."""
+
+    def __init__(self, services: Services, console: Console) -> None:
+        self._services = services
+        self._console = console
+        self._conversation_id: str | None = None
+        self.interrupted = False
+        """Ctrl-C was pressed, and no line has been entered since."""
+        self._commands: dict[str, Callable[[str], None]] = {
+            "help": lambda _: console.result(HELP),
+            "new": self._new,
+            "list": self._list,
+            "open": self._open,
+            "retry": self._retry,
+            "context": self._context,
+            "documents": self._documents,
+            "add": self._add,
+            "quit": self._quit,
+        }
+
+    def greet(self) -> None:
+        self._console.note(f"Model: {self._services.settings.model}. /help explains the commands.")
+
+    def handle(self, line: str) -> None:
+        """One line: a command, or a question. Raises Leave, and errors with their sentence."""
+        self.interrupted = False
+        text = line.strip()
+        if not text:
+            return
+        if text.startswith("/") and not text.startswith("//"):
+            name, _, rest = text[1:].partition(" ")
+            if name not in self._commands:
+                raise InputError(f"There is no command /{name}; /help shows those there are.")
+            self._commands[name](rest.strip())
+            return
+        question = checked_text(text[1:] if text.startswith("//") else text, "The question")
+        conversation_id = self._conversation()
+        self._reply(lambda stop: self._services.chat.reply(conversation_id, question, stop=stop))
+
+    def _reply(self, start: Callable[[threading.Event], Iterator[ChatEvent]]) -> None:
+        wait_for_engine(self._services.engine, self._console)
+        stop = threading.Event()
+        with ctrl_c_sets(stop):
+            turn = follow(start(stop), self._console, streamed=True)
+        self.interrupted = stop.is_set()
+        for line in sources_text(turn):
+            self._console.result(line)
+        if turn.finish == "cancelled":
+            self._console.note("(stopped)")
+        elif turn.finish == "length":
+            self._console.note("(the reply reached --reply-tokens)")
+        elif turn.finish in ("error", "memory"):
+            raise EngineError("The reply failed; /retry asks again.")
+
+    def _conversation(self) -> str:
+        if self._conversation_id is None:
+            self._conversation_id = self._services.store.create_conversation().id
+        return self._conversation_id
+
+    def _new(self, rest: str) -> None:
+        self._conversation_id = None
+        self._console.note("A new conversation.")
+
+    def _list(self, rest: str) -> None:
+        infos = self._services.store.list_conversations()
+        for number, info in enumerate(infos[:LISTED], start=1):
+            mark = "*" if info.id == self._conversation_id else " "
+            title = info.title or "(no title)"
+            self._console.result(f"{mark}{number:>3}  {title}  ({info.turns} turns)")
+        if not infos:
+            self._console.note("There are no conversations yet.")
+
+    def _open(self, rest: str) -> None:
+        infos = self._services.store.list_conversations()[:LISTED]
+        if not rest.isdecimal() or not 1 <= int(rest) <= len(infos):
+            raise InputError("Give the number of a conversation in /list, such as /open 1.")
+        info = infos[int(rest) - 1]
+        self._conversation_id = info.id
+        for turn in self._services.store.load(info.id).turns[-2:]:
+            self._console.result(f"> {turn.question}\n{turn.reply}")
+        self._console.note(f"Opened: {info.title or '(no title)'}")
+
+    def _retry(self, rest: str) -> None:
+        if self._conversation_id is None:
+            raise InputError("There is no question to answer again; type one first.")
+        conversation_id = self._conversation_id
+        self._reply(lambda stop: self._services.chat.retry(conversation_id, stop=stop))
+
+    def _context(self, rest: str) -> None:
+        if rest:
+            wait_for_engine(self._services.engine, self._console)
+            trace = self._services.chat.context(self._conversation(), rest)
+        else:
+            turns = self._loaded().turns if self._conversation_id else ()
+            shown = turns[-1].trace if turns else None
+            if shown is None:
+                raise InputError("There is no reply yet; /context TEXT shows what TEXT would see.")
+            trace = shown
+        self._console.result(trace_table(trace))
+
+    def _documents(self, rest: str) -> None:
+        ids = self._loaded().document_ids if self._conversation_id else ()
+        infos = [info for info in self._services.library.documents() if info.id in ids]
+        for info in infos:
+            self._console.result(f"  {info.name}  ({info.chunks} chunks)")
+        if not infos:
+            self._console.note("This conversation has no documents; /add PATH adds some.")
+
+    def _add(self, rest: str) -> None:
+        paths = [Path(part.strip("\"'")) for part in shlex.split(rest, posix=os.name != "nt")]
+        if not paths:
+            raise InputError("Name files or folders, such as /add report.pdf.")
+        check_paths(paths)
+        added = read_documents(self._services.library, paths, self._console)
+        conversation = self._loaded()
+        together = dict.fromkeys((*conversation.document_ids, *added.values()))
+        self._services.store.set_documents(conversation.id, list(together))
+        self._console.note(f"Added: {', '.join(added)}")
+
+    def _loaded(self) -> Conversation:
+        return self._services.store.load(self._conversation())
+
+    def _quit(self, rest: str) -> None:
+        raise Leave

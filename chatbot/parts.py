@@ -1,0 +1,89 @@
+"""Makes each single part of the program from the settings; `chatbot.services` joins them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chatbot.engine import models
+from chatbot.engine.base import ChatTokenizer, Engine
+from chatbot.engine.cache_folder import Progress, ignore_progress
+from chatbot.engine.lazy import LazyEngine, LoadHandle
+from chatbot.engine.tokenizers import load_tokenizer
+from chatbot.errors import StoreError
+from chatbot.settings import Settings
+from retrieval.embed import Embedder, SentenceTransformerEmbedder
+from retrieval.load import LoadLimits
+from retrieval.pipeline import Library
+from retrieval.types import CountTokens
+
+MIB = 1 << 20
+MAX_PAGES = 5_000
+
+
+def make_private(folder: Path) -> None:
+    """Create the data folder, readable for its owner only. Raises StoreError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreError(
+            f"The data folder {folder} cannot be made ({error.strerror}); set --data-dir to "
+            "another one."
+        ) from error
+
+
+def load_engine(settings: Settings) -> LazyEngine:
+    """The configured model; loads in the background from now on."""
+
+    def load(handle: LoadHandle) -> Engine:
+        # Seconds of imports, which the page need not wait for.
+        from chatbot.engine.local import load_engine
+
+        return load_engine(settings, handle)
+
+    return LazyEngine(load)
+
+
+def load_model_tokenizer(
+    settings: Settings, *, progress: Progress = ignore_progress
+) -> ChatTokenizer:
+    """The tokenizer of the settings, or else of the configured model, without any weights."""
+    if settings.tokenizer is not None:
+        return load_tokenizer(settings.tokenizer)
+    return load_tokenizer(
+        models.locate_tokenizer(settings.model, cache_dir=settings.cache_dir, progress=progress)
+    )
+
+
+def build_embedder(settings: Settings, *, progress: Progress = ignore_progress) -> Embedder | None:
+    """The embedding model of the settings; it is read at its first use."""
+    if settings.embedding_model == "none":
+        return None
+    source = models.locate_embedder(
+        settings.embedding_model, cache_dir=settings.cache_dir, progress=progress
+    )
+    return SentenceTransformerEmbedder(source)
+
+
+def count_with(tokenizer: ChatTokenizer) -> CountTokens:
+    """The function that tells how many tokens a text has."""
+    return lambda text: len(tokenizer.encode(text))
+
+
+def open_library(
+    settings: Settings, count_tokens: CountTokens, *, progress: Progress = ignore_progress
+) -> Library:
+    """The documents of the data folder."""
+    limits = LoadLimits(
+        max_bytes=settings.max_upload_mb * MIB,
+        timeout_s=settings.parser_timeout_s,
+        memory_bytes=settings.parser_memory_mb * MIB,
+        max_pages=MAX_PAGES,
+    )
+    return Library(
+        settings.data_dir / "library",
+        embedder=build_embedder(settings, progress=progress),
+        count_tokens=count_tokens,
+        chunk_min_tokens=settings.chunk_min_tokens,
+        chunk_max_tokens=settings.chunk_max_tokens,
+        limits=limits,
+    )
