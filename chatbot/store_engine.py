@@ -15,7 +15,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from chatbot.errors import StoreError
@@ -32,10 +32,15 @@ def open_engine(location: Path | str) -> sa.Engine:
     """
     if isinstance(location, Path):
         return _open_sqlite(location)
+    where = describe(location)
     url = sa.make_url(location)
     if url.get_backend_name() == "sqlite":
         return _open_sqlite(Path(url.database or ""))
-    return sa.create_engine(url)
+    try:
+        return sa.create_engine(url)
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        message = f"{where} needs a driver that is not installed ({error}); install it with pip."
+        raise StoreError(message) from error
 
 
 def writing(engine: sa.Engine) -> sa.Engine:
@@ -51,7 +56,10 @@ def describe(location: Path | str) -> str:
     """The place as a sentence may name it, without a password."""
     if isinstance(location, Path):
         return f"The conversation database {location}"
-    shown = sa.make_url(location).render_as_string(hide_password=True)
+    try:
+        shown = sa.make_url(location).render_as_string(hide_password=True)
+    except ArgumentError as error:
+        raise StoreError("The database URL cannot be read; see SQLAlchemy's forms.") from error
     return f"The conversation database {shown}"
 
 
@@ -137,7 +145,8 @@ def _sentence(error: BaseException | None, where: str) -> str:
     for prefixes, text in _SENTENCES:
         if name.startswith(prefixes):
             return f"{where} {text}"
-    return f"{where} cannot be used: {error}."
+    reason = " ".join(str(error).split()).rstrip("?.")
+    return f"{where} cannot be used: {reason}."
 
 
 _SENTENCES: tuple[tuple[tuple[str, ...], str], ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -43,12 +43,24 @@ def test_a_damaged_file_is_named_and_left_alone(path: Path) -> None:
         assert path.read_bytes() == content
 
 
-def test_damage_in_the_middle_is_found_before_anything_is_written(path: Path) -> None:
+def overwrite_pages(content: bytearray) -> None:
+    for page in range(4, 40):
+        content[page * 4096 : page * 4096 + 200] = b"\xff" * 200
+
+
+def forget_free_pages(content: bytearray) -> None:
+    """Wrong only when all is added up: each page by itself can be read."""
+    content[36:40] = (7).to_bytes(4, "big")
+
+
+@pytest.mark.parametrize("damage", [overwrite_pages, forget_free_pages])
+def test_damage_is_found_before_anything_is_written(
+    path: Path, damage: Callable[[bytearray], None]
+) -> None:
     with Store(path) as store:
         store.import_conversation(long_chat(200))
     content = bytearray(path.read_bytes())
-    for page in range(4, 40):
-        content[page * 4096 : page * 4096 + 200] = b"\xff" * 200
+    damage(content)
     path.write_bytes(content)
     with pytest.raises(StoreError, match="damaged") as caught:
         Store(path)
@@ -119,6 +131,20 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(path: Path, store: Store) -
     with pytest.raises(StoreError, match="disk is full"):
         store.begin_turn(chat.id, "x" * 1_000_000)
     assert [turn.question for turn in store.load(chat.id).turns] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("no url", "URL cannot be read"),
+        ("nosuch://user:geheim@host/chats", "driver"),
+        ("postgresql+nosuch://user:geheim@host/chats", "driver"),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_a_sentence_without_password(url: str, sentence: str) -> None:
+    with pytest.raises(StoreError, match=sentence) as caught:
+        Store(url)
+    assert "geheim" not in str(caught.value)
 
 
 def test_a_closed_store_says_so(path: Path) -> None:
