@@ -99,12 +99,10 @@ def test_ids_are_the_templates_own(family: str, tmp_path: Path) -> None:
             assert list(ours) == theirs
 
 
+@pytest.mark.parametrize("family", [f for f in FAMILIES if "bos_token" in FAMILIES[f][2]])
 def test_begin_token_exactly_once(family: str, tmp_path: Path) -> None:
     tokenizer = load(family, tmp_path)
-    bos = FAMILIES[family][2].get("bos_token")
-    if bos is None:
-        pytest.skip("this family has no begin token")
-    bos_id = Tokenizer.from_str(FAMILIES[family][1]).token_to_id(bos)
+    bos_id = Tokenizer.from_str(FAMILIES[family][1]).token_to_id(FAMILIES[family][2]["bos_token"])
     ids = assemble(tokenizer, TURNS)
     assert (ids[0], ids.count(bos_id)) == (bos_id, 1)
 
@@ -129,6 +127,11 @@ def test_every_end_token_stops_a_reply(tmp_path: Path) -> None:
     names = Tokenizer.from_file(str(llama / "tokenizer.json"))
     stops = load_tokenizer(llama).chat_format.stop_ids
     assert {names.token_to_id(t) for t in ("<|eot_id|>", "<|end_of_text|>")} <= stops
+    # Also the one that no file names: base models end texts with it.
+    bare = toys.model_folder(
+        tmp_path / "b", toys.byte_level_json(toys.LLAMA3_TOKENS), template=toys.LLAMA3
+    )
+    assert names.token_to_id("<|end_of_text|>") in load_tokenizer(bare).chat_format.stop_ids
     for generation, given, expected in (
         ({"eos_token_id": 300}, None, {300}),
         ({"eos_token_id": [300, 301]}, 302, {300, 301, 302}),

@@ -182,7 +182,9 @@ def test_a_file_that_asks_for_cutting_or_padding_is_not_obeyed(tmp_path: Path) -
     folder = toys.model_folder(tmp_path, tokenizer.to_str(), template=toys.CHATML)
     ours = load_tokenizer(folder)
     for text in ("a", "The library opens at nine and closes at six."):
-        assert ours.decode(ours.encode(text)) == text
+        ids = ours.encode(text)
+        assert ours.decode(ids) == text
+        assert not set(ids) & ours.control_ids, "padded"
 
 
 def test_a_marker_that_the_file_forgot_to_call_special_is_still_text(tmp_path: Path) -> None:
