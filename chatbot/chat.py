@@ -16,6 +16,7 @@ from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, Tu
 from chatbot.citing import cite
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
 from chatbot.errors import ChatbotError, EngineError, InputError
+from chatbot.fold_job import FoldJob
 from chatbot.folding import Folding
 from chatbot.messages import Conversation, Notice, PromptTrace
 from chatbot.prompting import PromptBuilder
@@ -60,7 +61,14 @@ class Chat:
         self._lock = threading.Lock()
         self._running: dict[str, threading.Event] = {}
         self._builder: PromptBuilder | None = None
-        self._folding = Folding(settings, store, engine, self._queue)
+        job = FoldJob(
+            settings,
+            store,
+            engine,
+            builder=lambda: self.builder,
+            window=lambda: window_tokens(settings, engine),
+        )
+        self._folding = Folding(self._queue, job)
 
     def reply(
         self,
@@ -220,6 +228,7 @@ class Chat:
         for notice in run.prompt.trace.notices:
             yield NoticeEvent(notice)
         with self._queue.ticket() as ticket:
+            self._folding.give_way()
             shown = 0
             while not ticket.wait(QUEUE_POLL_S) and not stop.is_set():
                 if ticket.position != shown:

@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from retrieval.pipeline import Library
-
 import prompts
 from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
-from chatbot.language import detect
+from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
 from chatbot.messages import Conversation, Notice
 from chatbot.query import search_query
 from chatbot.recall import Excerpt, RecallIndexes
 from chatbot.render import PieceEncoder
 from chatbot.settings import Settings
+from retrieval.pipeline import Library
 from retrieval.types import Passage
 
 EXCERPT_CANDIDATES = 40
@@ -92,7 +91,7 @@ class PromptBuilder:
         language = self.language_of(conversation, question)
         return self._fits(question, self.system_text(conversation, language), budget)
 
-    def language_of(self, conversation: Conversation, question: str) -> str:
+    def language_of(self, conversation: Conversation, question: str) -> Language:
         """The language of the labels: that of the first question, so that it stays the same."""
         if self._settings.language != "auto":
             return self._settings.language

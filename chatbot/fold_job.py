@@ -1,0 +1,113 @@
+"""One step of folding a stored conversation: read it, fold what is due, store the new summary."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from chatbot.engine.base import Engine, Finished, SamplingParams
+from chatbot.errors import EngineError
+from chatbot.fold_types import FoldSettings, ModelReply
+from chatbot.language import Language
+from chatbot.messages import Conversation
+from chatbot.prompting import PromptBuilder
+from chatbot.render import PromptParts, render
+from chatbot.settings import Settings
+from chatbot.store import Store
+from chatbot.summary import FoldBackoff, Folder, plan_fold
+
+log = logging.getLogger(__name__)
+
+
+class FoldJob:
+    """Folds a conversation by one step when called; see `folding.FoldOne`."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        engine: Engine,
+        *,
+        builder: Callable[[], PromptBuilder],
+        window: Callable[[], int],
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._engine = engine
+        self._builder = builder
+        self._window = window
+        self._backoffs: dict[str, FoldBackoff] = {}
+
+    def __call__(self, conversation_id: str, stop: threading.Event) -> bool:
+        """Fold if it is due, with at most one model call; whether more is due after it.
+
+        Raises InputError when the conversation is gone and StoreError as the store does.
+        """
+        conversation = self._store.load(conversation_id)
+        span = self._due(conversation)
+        if span is None or stop.is_set():
+            return False
+        turns = conversation.turns[span.start : span.stop]
+        result = self._folder(stop).fold(
+            conversation.summary,
+            turns,
+            language=self._language(conversation),
+            backoff=self._backoffs.get(conversation_id),
+            stop=stop,
+        )
+        if result is None or stop.is_set():
+            return False
+        covers = result.summary.covers
+        last_turn_id = conversation.turns[covers - 1].id
+        saved = self._store.save_summary(conversation_id, result.summary, last_turn_id=last_turn_id)
+        self._backoffs[conversation_id] = result.backoff
+        for decision in result.decisions:
+            log.info("Fold up to turn %d: %s", covers, decision)
+        return saved and not result.covered_all
+
+    def _due(self, conversation: Conversation) -> range | None:
+        if self._settings.summary == "off":
+            return None
+        encoder = self._builder().encoder
+        finished = [turn for turn in conversation.turns if turn.finish != "running"]
+        s = self._settings
+        return plan_fold(
+            [encoder.turn(turn).tokens for turn in finished],
+            conversation.summary.covers if conversation.summary else 0,
+            window_tokens=self._window(),
+            high=s.fold_high,
+            low=s.fold_low,
+            min_recent_turns=s.min_recent_turns,
+        )
+
+    def _language(self, conversation: Conversation) -> Language:
+        return self._builder().language_of(conversation, "")
+
+    def _folder(self, stop: threading.Event) -> Folder:
+        encoder = self._builder().encoder
+        overhead = encoder.system("").segment.tokens + encoder.question("").segment.tokens
+        settings = FoldSettings(
+            mode=self._settings.summary,
+            cap_tokens=self._settings.summary_tokens,
+            window_tokens=self._window(),
+            overhead_tokens=overhead,
+        )
+
+        def call_model(system: str, user: str, max_tokens: int) -> ModelReply:
+            return self._call(system, user, max_tokens, stop)
+
+        return Folder(settings, count_tokens=encoder.count, call_model=call_model)
+
+    def _call(self, system: str, user: str, max_tokens: int, stop: threading.Event) -> ModelReply:
+        """One greedy model call that neither uses nor leaves a cache."""
+        encoder = self._builder().encoder
+        parts = PromptParts(encoder.system(system), None, (), (), (), encoder.question(user))
+        prompt = render(parts, encoder.format)
+        params = SamplingParams(
+            max_tokens=max_tokens, repetition_penalty=self._settings.repetition_penalty
+        )
+        for event in self._engine.generate(prompt.token_ids, params, stop=stop):
+            if isinstance(event, Finished):
+                return ModelReply(event.text, event.finish, len(event.token_ids))
+        raise EngineError("The model ended without a result.")

@@ -1,0 +1,72 @@
+"""A small program to be killed: chats, folds or uploads until then, saying what is finished."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from chatbot.chat import Chat, TextDelta, TurnDone
+from chatbot.engine.scripted import ScriptedEngine, ScriptedReply
+from chatbot.settings import Settings
+from chatbot.store import Store
+from retrieval.embed import ScriptedEmbedder
+from retrieval.pipeline import Library
+
+REPLY = "The plan stays as it is, with forty chairs, two tables and a view of the river Douro."
+WINDOW_TOKENS = 512
+
+
+def say(*words: str) -> None:
+    print(*words, flush=True)
+
+
+def talk(chat: Chat, store: Store, *, fold: bool) -> None:
+    conversation_id = store.create_conversation().id
+    say("conversation", conversation_id)
+    number = 0
+    while True:
+        number += 1
+        for event in chat.reply(conversation_id, f"Question {number}: what about the plan?"):
+            if isinstance(event, TextDelta) and not fold:
+                say("busy")
+            if isinstance(event, TurnDone):
+                say("turn", event.turn.id)
+        if fold:
+            say("busy")
+            chat.wait_for_folds()
+            summary = store.load(conversation_id).summary
+            if summary is not None:
+                say("summary", str(summary.covers))
+
+
+def upload(library: Library, folder: Path) -> None:
+    number = 0
+    while True:
+        number += 1
+        path = folder / f"file{number}.txt"
+        lines = [f"Line {n} of file{number} speaks of marker{number}x{n}." for n in range(400)]
+        path.write_text("\n\n".join(lines), encoding="utf-8")
+        say("busy")
+        report = library.ingest(path)
+        say("document", report.document_id or "", str(number), str(report.chunks))
+
+
+def main() -> None:
+    phase, folder = sys.argv[1], Path(sys.argv[2])
+    slow = ScriptedReply(REPLY, tokens_per_s=150)
+    engine = ScriptedEngine(lambda text, ids: slow, window_tokens=4096)
+    store = Store(folder / "chats.db")
+    library = Library(
+        folder / "library",
+        embedder=ScriptedEmbedder(),
+        count_tokens=lambda text: len(engine.tokenizer.encode(text)),
+    )
+    settings = Settings(data_dir=folder, window_tokens=WINDOW_TOKENS, reply_tokens=60)
+    chat = Chat(settings=settings, store=store, engine=engine, library=library)
+    if phase == "upload":
+        upload(library, folder)
+    talk(chat, store, fold=phase == "fold")
+
+
+if __name__ == "__main__":
+    main()
