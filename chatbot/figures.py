@@ -18,7 +18,7 @@ _SCALES = {
 _AFTERNOON = re.compile(r"(?:\s?(?::\d\d)?\s?(?:pm\b|p\.m))", re.IGNORECASE)
 _KOREAN_AFTERNOON = re.compile(r"(?:오후|저녁|밤)\s?$")
 _LONG = 15
-_LIST_MARK = re.compile(r"(?m)^\s*\d{1,3}[.)]\s")
+_LIST_MARK = re.compile(r"(?m)^[ \t]*\d{1,3}[.)]\s")
 
 
 def _numbered(words: str, values: Iterable[int]) -> dict[str, int]:

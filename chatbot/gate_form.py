@@ -8,19 +8,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
-from importlib import resources
 
+from chatbot.words import patterns
 from retrieval.sentences import sentences
 from retrieval.words import content_terms
 
 FormCheck = Callable[[str], str | None]
-
-
-def _patterns(name: str) -> re.Pattern[str]:
-    """All patterns of a file in chatbot/words as one. Lines that begin with "# " are comments."""
-    text = resources.files("chatbot").joinpath("words", f"{name}.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("# ")]
-    return re.compile("|".join(f"(?:{line})" for line in lines), re.IGNORECASE | re.MULTILINE)
 
 
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|「[^」\n]{1,300}」|‘[^’\n]{1,300}’")
@@ -28,22 +21,22 @@ _ROLE = re.compile(
     r"(?:\b(?:User|Assistant|Human|USER|ASSISTANT|SYSTEM|System|Bot)|(?m:^\W*(?:user|assistant"
     r"|human|system|ai|AI|Q|A|시스템))|사용자|도우미|어시스턴트|상담원)\**\s*[:：]"
 )
-_CONTROL = _patterns("control_text")
-_APOLOGY = _patterns("apology")
-_REPLY_START = _patterns("reply_start")
+_CONTROL = patterns("control_text")
+_APOLOGY = patterns("apology")
+_REPLY_START = patterns("reply_start")
 _FIRST_PERSON = re.compile(
     r"(?:^|[.!?]\s+|\n\W*)(?:I|I['’](?:m|ve|d|ll)|My|We|We['’](?:re|ve|ll|d)|Our)\s"
     r"|(?:^|[.!?]\s+|\n\W*)(?:저는|제가|저도|저의|저희|나는|난|내가|나도|우리는|우리가|제|내)\s"
 )
-_ADVICE = _patterns("advice")
-_ADDRESSED_QUESTION = _patterns("addressed_question")
-_PLACEHOLDER = _patterns("placeholder")
-_NO_VALUE = _patterns("no_value")
+_ADVICE = patterns("advice")
+_ADDRESSED_QUESTION = patterns("addressed_question")
+_PLACEHOLDER = patterns("placeholder")
+_NO_VALUE = patterns("no_value")
 _LABEL = re.compile(
     r"(?m)^\W*(?:#+ .*|[\w /&'’가-힣]{1,40}:\s*$|[\w /&'’가-힣]{1,40}:(?=\s*[-*]?\s*$))"
 )
 _INLINE_LABEL = re.compile(r"(?m)^\W*[\w /&'’가-힣]{1,30}:")
-_DANGLING = _patterns("dangling")
+_DANGLING = patterns("dangling")
 _MIN_TERMS = 3
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
+
+from chatbot.words import word_set
 
 _CAPITAL_WORD = re.compile(r"[A-Z][A-Za-zÀ-ɏ0-9'’&-]*|(?<![A-Za-z])[a-z]+[A-Z][A-Za-z0-9]*")
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]*(?![\w])")
@@ -52,10 +53,10 @@ def english_names(text: str) -> list[str]:
     for match in _CAPITAL_WORD.finditer(text):
         word = _bare(match.group())
         lower = word.lower()
-        if lower in _common() or len(word) < 2:
+        if lower in word_set("not_names") or len(word) < 2:
             continue
         if _INITIAL.search(text, max(0, match.start() - 6), match.start()) and not (
-            lower in known_names() or _looks_named(text, match.end(), lower)
+            lower in word_set("names_en") or _looks_named(text, match.end(), lower)
         ):
             continue
         found.append(word)
@@ -64,11 +65,13 @@ def english_names(text: str) -> list[str]:
 
 def korean_names(text: str) -> list[str]:
     """Words that are people or places by their form: 김민준, 박 과장, 한빛병원, 부산."""
-    found = [m.group(1) for m in _KOREAN_TITLED.finditer(text) if m.group(1) not in _common()]
+    found = [
+        m.group(1) for m in _KOREAN_TITLED.finditer(text) if m.group(1) not in word_set("not_names")
+    ]
     for match in _KOREAN_WORD.finditer(text):
         word = match.group()
         stem = _KOREAN_PARTICLE.sub("", word)
-        if stem in _common() or word in _common():
+        if stem in word_set("not_names") or word in word_set("not_names"):
             continue
         if _KOREAN_PERSON.fullmatch(stem) or _KOREAN_INSTITUTION.fullmatch(stem):
             found.append(stem)
@@ -83,24 +86,8 @@ def latin_words(text: str) -> list[str]:
 
 
 @cache
-def known_names() -> frozenset[str]:
-    """First names and places that are common in English text, in lower case."""
-    return _word_file("names_en")
-
-
-@cache
 def _korean_places() -> tuple[str, ...]:
-    return tuple(sorted(_word_file("places_ko"), key=len, reverse=True))
-
-
-@cache
-def _common() -> frozenset[str]:
-    return _word_file("not_names")
-
-
-def _word_file(name: str) -> frozenset[str]:
-    text = resources.files("chatbot").joinpath("words", f"{name}.txt").read_text(encoding="utf-8")
-    return frozenset(text.split())
+    return tuple(sorted(word_set("places_ko"), key=len, reverse=True))
 
 
 def _bare(word: str) -> str:

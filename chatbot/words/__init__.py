@@ -1,0 +1,31 @@
+"""Lists of words and patterns in two languages, one file a subject. Knows not what they are for.
+
+A file is a list of words, or of regular expressions of which each stands on a line of its own;
+lines that begin with "# " are comments.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+
+
+@cache
+def word_set(name: str) -> frozenset[str]:
+    """The words of a file."""
+    return frozenset(word for line in _lines(name) for word in line.split())
+
+
+@cache
+def patterns(name: str) -> re.Pattern[str]:
+    """All patterns of a file as one; case is ignored, ^ and $ match at lines."""
+    joined = "|".join(f"(?:{line})" for line in _lines(name))
+    return re.compile(joined, re.IGNORECASE | re.MULTILINE)
+
+
+def _lines(name: str) -> list[str]:
+    text = (_FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if line and not line.startswith("# ")]
