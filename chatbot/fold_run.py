@@ -92,6 +92,9 @@ class FoldRun:
             self.decisions.append("model not asked: backing off after refusals")
             return []
         room = self._room_tokens(max_calls)
+        if room < MIN_ROOM_TOKENS and max_calls > 1:
+            # Too small for a summary that grows from piece to piece: one piece, the rest later.
+            max_calls, room = 1, self._room_tokens(1)
         if room < MIN_ROOM_TOKENS:
             self.decisions.append(f"model not asked: {room} tokens of room for the conversation")
             return []
