@@ -106,7 +106,7 @@ def _unknown_command(name: str) -> str:
 def _sentence(error: Exception) -> str:
     if isinstance(error, ChatbotError | RetrievalError):
         return " ".join(str(error).split())
-    if isinstance(error, ModuleNotFoundError):
+    if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("chatbot"):
         return f"The package '{error.name}' is missing; run 'pip install -r requirements.txt'."
     if isinstance(error, MemoryError):
         return "The memory of this machine did not suffice; close other programs and try again."

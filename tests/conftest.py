@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import netguard
 import pytest
 
-from chatbot.settings import default_cache_dir
+from chatbot.settings import Settings, default_cache_dir
+
+# The fixtures import what they build themselves, so that a test of one part needs no other.
+if TYPE_CHECKING:
+    from chatbot.engine.base import Engine
+    from chatbot.engine.scripted import ScriptedEngine
+    from chatbot.services import Services
+    from retrieval.embed import Embedder
 
 ROOT = Path(__file__).resolve().parent.parent
 ORIGINAL_ENVIRONMENT = dict(os.environ)
-MODEL_CACHE = default_cache_dir()
+MODEL_CACHE = Path(os.environ.get("CHATBOT_CACHE_DIR") or default_cache_dir())
 """Where `make` has put the embedded models; looked up before the home folder is swapped."""
 
 PERSONAL_PREFIXES = ("CHATBOT_", "HF_", "HUGGING", "TRANSFORMERS_", "GRADIO_", "XDG_")
@@ -60,3 +70,57 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("needs the measuring data in ../shared/data")
     return folder
+
+
+@pytest.fixture(scope="session")
+def model_cache() -> Path:
+    """The cache folder with the embedded models in it.
+
+    `make test` has fetched them; a plain pytest run does it here, as its user would.
+    """
+    command = [sys.executable, "-m", "chatbot", "fetch", "--cache-dir", str(MODEL_CACHE)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=ORIGINAL_ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"the embedded models cannot be fetched: {done.stderr}"
+    return MODEL_CACHE
+
+
+@pytest.fixture(scope="session")
+def demo_engine(model_cache: Path) -> Iterator[Engine]:
+    """The embedded demo model, loaded once for all tests. They must not close it."""
+    from chatbot.parts import load_engine
+
+    engine = load_engine(Settings(cache_dir=model_cache))
+    assert engine.wait().state == "ready", engine.status.message
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="session")
+def demo_embedder(model_cache: Path) -> Embedder:
+    """The embedded embedding model."""
+    from chatbot.parts import build_embedder
+
+    embedder = build_embedder(Settings(cache_dir=model_cache))
+    assert embedder is not None
+    return embedder
+
+
+@pytest.fixture
+def scripted_engine() -> ScriptedEngine:
+    """An engine that answers every question with one sentence."""
+    from chatbot.engine.scripted import ScriptedEngine
+
+    return ScriptedEngine(lambda prompt, ids: "The scripted reply.")
+
+
+@pytest.fixture
+def services(scripted_engine: ScriptedEngine, tmp_path: Path) -> Iterator[Services]:
+    """The whole program over a scripted engine and keyword search, in an empty data folder."""
+    from chatbot.services import build_services
+
+    settings = Settings(data_dir=tmp_path / "data", embedding_model="none", port=0)
+    built = build_services(settings, engine=scripted_engine)
+    yield built
+    built.close()

@@ -1,0 +1,36 @@
+"""`serve`: opens the chat in the browser and stays until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import threading
+from contextlib import closing
+from types import FrameType
+
+from chatbot.console import Console
+from chatbot.services import build_services
+from chatbot.settings import Settings
+
+TERMINATED = 143
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """No arguments of its own."""
+
+
+def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
+    """The model loads while the page is already there."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end_tidily)
+    with closing(build_services(settings, progress=console.model_progress)) as services:
+        # The page's library takes seconds to import: the model loads meanwhile.
+        from chatbot.ui.server import serve
+
+        serve(services)
+    return 0
+
+
+def _end_tidily(number: int, frame: FrameType | None) -> None:
+    """Close the page and the database as Ctrl-C does."""
+    raise SystemExit(TERMINATED)
