@@ -1,0 +1,107 @@
+"""Who shows and who runs what: open tabs, replies in the making, stop flags. Knows no widget.
+
+Everything is keyed by the tab's session or by the conversation, so nothing of one person is
+ever seen by another.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+
+from chatbot.ui.i18n import Language
+from chatbot.ui.view import SHOWN_TURNS, LiveReply
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """What one browser tab shows; `conversation_id` "" is a chat that has not begun."""
+
+    conversation_id: str = ""
+    language: Language = "en"
+    shown: int = SHOWN_TURNS
+
+
+@dataclass(slots=True)
+class Ticket:
+    """One reply in the making. `stop` ends it; `live` is what it looks like by now."""
+
+    conversation_id: str
+    session: str
+    live: LiveReply
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Desk:
+    """Owns the tables of tabs and running replies. All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tabs: dict[str, Tab] = {}
+        self._tickets: dict[str, Ticket] = {}
+
+    def tab(self, session: str) -> Tab:
+        """What the tab shows; a fresh one for a session that is not known (after a restart)."""
+        with self._lock:
+            return self._tabs.get(session, Tab())
+
+    def knows(self, session: str) -> bool:
+        """Whether the tab has been seen since the server started."""
+        with self._lock:
+            return session in self._tabs
+
+    def show(self, session: str, tab: Tab) -> Tab:
+        """Note what the tab shows from now on."""
+        with self._lock:
+            self._tabs[session] = tab
+            return tab
+
+    def more(self, session: str) -> Tab:
+        """Let the tab show more of the older turns."""
+        with self._lock:
+            tab = self._tabs.get(session, Tab())
+            self._tabs[session] = replace(tab, shown=tab.shown + SHOWN_TURNS)
+            return self._tabs[session]
+
+    def claim(self, conversation_id: str, session: str, live: LiveReply) -> Ticket | None:
+        """Take the conversation for one reply, or None while another reply runs in it."""
+        with self._lock:
+            if conversation_id in self._tickets:
+                return None
+            ticket = Ticket(conversation_id, session, live)
+            self._tickets[conversation_id] = ticket
+            return ticket
+
+    def release(self, ticket: Ticket) -> None:
+        """Give the conversation back. Safe to call twice."""
+        with self._lock:
+            if self._tickets.get(ticket.conversation_id) is ticket:
+                del self._tickets[ticket.conversation_id]
+
+    def running(self, conversation_id: str) -> Ticket | None:
+        """The reply in the making in this conversation, if any."""
+        with self._lock:
+            return self._tickets.get(conversation_id)
+
+    def stop(self, conversation_id: str) -> bool:
+        """Ask the reply of this conversation to end; False if there is none."""
+        ticket = self.running(conversation_id)
+        if ticket is None:
+            return False
+        ticket.stop.set()
+        return True
+
+    def leave(self, session: str) -> None:
+        """The tab was closed: forget it, and stop the replies that it asked for."""
+        with self._lock:
+            self._tabs.pop(session, None)
+            mine = [t for t in self._tickets.values() if t.session == session]
+        for ticket in mine:
+            ticket.stop.set()
+
+    def stop_all(self) -> None:
+        """The server ends: stop every reply."""
+        with self._lock:
+            tickets = list(self._tickets.values())
+        for ticket in tickets:
+            ticket.stop.set()

@@ -1,0 +1,192 @@
+"""HTML that stands in the chat around the texts. Pure; everything from outside is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chatbot.messages import Finish, Notice, PromptTrace, RollingSummary, Turn
+from chatbot.ui.escape import escape_html as esc
+from chatbot.ui.i18n import Language, notice_text, tr
+from chatbot.ui.icons import icon
+from chatbot.ui.prompt_html import counts_line
+from retrieval.types import Citation
+
+_ODD_FINISH: frozenset[Finish] = frozenset(
+    {"running", "length", "cancelled", "error", "interrupted", "memory"}
+)
+_OPEN_SOURCES = 3
+
+
+def welcome_html(language: Language, is_demo: bool, has_documents: bool) -> str:
+    """What an empty chat shows: a greeting, suggestions, and the note on the demo model."""
+    keys = ("document_1", "document_2") if has_documents else ("1", "2", "3")
+    ideas = "".join(
+        f'<button type="button" class="idea" data-act="suggest">'
+        f"{esc(tr(language, f'welcome.idea_{key}'))}</button>"
+        for key in keys
+    )
+    note = demo_note_html(language) if is_demo else ""
+    return (
+        f'<div class="welcome"><h2>{esc(tr(language, "welcome.title"))}</h2>'
+        f'<p class="lead">{esc(tr(language, "welcome.lead"))}</p>'
+        f'<div class="ideas">{ideas}</div>{note}</div>'
+    )
+
+
+def demo_note_html(language: Language) -> str:
+    """Says plainly that the model is a small English one, and how to start a better one."""
+    return (
+        f'<aside class="demo-note"><strong>{esc(tr(language, "demo.title"))}</strong>'
+        f"<p>{esc(tr(language, 'demo.text'))}</p>"
+        f"<p>{esc(tr(language, 'demo.better'))}</p>"
+        f"<code>{esc(tr(language, 'demo.command'))}</code></aside>"
+    )
+
+
+def earlier_html(language: Language, count: int) -> str:
+    """The button over the oldest turn shown."""
+    text = esc(tr(language, "chat.earlier", count=count))
+    return f'<div class="earlier"><button type="button" data-act="earlier">{text}</button></div>'
+
+
+def fold_html(language: Language, summary: RollingSummary) -> str:
+    """The line under the turns that the summary stands for, with its text to read."""
+    line = esc(tr(language, "fold.line", count=summary.covers))
+    origin = esc(tr(language, f"fold.origin_{summary.origin}", tokens=summary.tokens))
+    return (
+        f'<details class="foldline"><summary><span>{line}</span></summary>'
+        f'<div class="fold-body"><p class="origin">{origin}</p>'
+        f'<div class="verbatim">{esc(summary.text)}</div></div></details>'
+    )
+
+
+def pending_html(
+    language: Language, phase: str, position: int, document: str, trace: PromptTrace | None
+) -> str:
+    """What a reply without any text yet is waiting for."""
+    tokens = trace.prompt_tokens if trace else 0
+    # The reply of its own conversation counts as the first that a person would wait for.
+    key = "pending.waiting" if phase == "waiting" and position > 0 else f"pending.{phase}"
+    key = "pending.start" if key == "pending.waiting" and position <= 0 else key
+    text = tr(language, key, count=position, document=document, tokens=tokens)
+    return (
+        f'<div class="pending" role="status"><span class="dots"><i></i><i></i><i></i></span>'
+        f"<span>{esc(text)}</span></div>"
+    )
+
+
+def reply_foot_html(
+    turn: Turn, language: Language, trace: PromptTrace | None, *, is_last: bool
+) -> str:
+    """Everything under a reply: how it ended, notices, sources, actions and its prompt."""
+    pieces = [
+        _finish_html(turn, language),
+        _notices_html(turn, language, trace),
+        _sources_html(turn, language),
+        _unsupported_html(turn, language),
+        _actions_html(turn, language, trace, is_last=is_last),
+    ]
+    return f'<div class="foot" data-turn="{esc(turn.id)}">{"".join(pieces)}</div>'
+
+
+def citation_html(citation: Citation, language: Language) -> str:
+    """One source: label, document, page and the words that stand there."""
+    label = f'<span class="label">{esc(citation.label)}</span>' if citation.label else ""
+    return (
+        f'<li class="source"><p class="where">{label}<span class="document">'
+        f"{esc(citation.document)}</span>{page_html(language, citation.page, citation.page_end)}"
+        f"</p><blockquote>{esc(citation.quote)}</blockquote></li>"
+    )
+
+
+def page_html(language: Language, page: int | None, page_end: int | None) -> str:
+    """The page or pages of a passage, or nothing for formats without pages."""
+    if page is None:
+        return ""
+    last = page_end if page_end is not None and page_end != page else None
+    text = (
+        tr(language, "source.page", page=page)
+        if last is None
+        else tr(language, "source.pages", page=page, end=last)
+    )
+    return f'<span class="page">{esc(text)}</span>'
+
+
+def _finish_html(turn: Turn, language: Language) -> str:
+    if turn.finish not in _ODD_FINISH:
+        return ""
+    details = [n for n in turn.notices if n.code in ("error", turn.finish)]
+    text = " ".join(notice_text(language, n) for n in details)
+    text = text or tr(language, f"finish.{turn.finish}")
+    kind = "bad" if turn.finish in ("error", "memory") else "mild"
+    return f'<p class="finish {kind}" data-finish="{turn.finish}">{esc(text)}</p>'
+
+
+def _notices_html(turn: Turn, language: Language, trace: PromptTrace | None) -> str:
+    shown: list[Notice] = []
+    for notice in (*turn.notices, *(trace.notices if trace else ())):
+        if notice.code not in ("error", turn.finish) and notice not in shown:
+            shown.append(notice)
+    return "".join(
+        f'<p class="notice" data-code="{esc(n.code)}">{icon("info")}'
+        f"<span>{esc(notice_text(language, n))}</span></p>"
+        for n in shown
+    )
+
+
+def _sources_html(turn: Turn, language: Language) -> str:
+    best = _best_html(turn.best_sentence, language)
+    if not turn.citations:
+        return f'<section class="sources">{best}</section>' if best else ""
+    first = _list_html(turn.citations[:_OPEN_SOURCES], language)
+    rest = turn.citations[_OPEN_SOURCES:]
+    more = ""
+    if rest:
+        text = esc(tr(language, "source.more", count=len(rest)))
+        more = f"<details><summary>{text}</summary>{_list_html(rest, language)}</details>"
+    title = esc(tr(language, "source.title"))
+    return f'<section class="sources">{best}<h4>{title}</h4>{first}{more}</section>'
+
+
+def _list_html(citations: Sequence[Citation], language: Language) -> str:
+    return f"<ol>{''.join(citation_html(c, language) for c in citations)}</ol>"
+
+
+def _best_html(best: Citation | None, language: Language) -> str:
+    if best is None:
+        return ""
+    title = esc(tr(language, "source.best"))
+    return f'<h4>{title}</h4><ol class="best">{citation_html(best, language)}</ol>'
+
+
+def _unsupported_html(turn: Turn, language: Language) -> str:
+    if not turn.unsupported:
+        return ""
+    items = "".join(f"<li>{esc(text)}</li>" for text in turn.unsupported)
+    text = esc(tr(language, "source.unsupported", count=len(turn.unsupported)))
+    return f'<details class="unsupported-list"><summary>{text}</summary><ul>{items}</ul></details>'
+
+
+def _actions_html(
+    turn: Turn, language: Language, trace: PromptTrace | None, *, is_last: bool
+) -> str:
+    buttons = []
+    if turn.reply:
+        buttons.append(_button("copy", tr(language, "chat.copy")))
+    if is_last and turn.finish != "running":
+        buttons.append(_button("retry", tr(language, "chat.retry")))
+    line = ""
+    if trace:
+        line = (
+            '<details class="trace"><summary>'
+            f"<span>{esc(counts_line(language, trace))}</span></summary>"
+            f'<div class="trace-body">{esc(tr(language, "trace.loading"))}</div></details>'
+        )
+    return f'<div class="actions">{"".join(buttons)}{line}</div>'
+
+
+def _button(act: str, text: str) -> str:
+    return (
+        f'<button type="button" class="act" data-act="{act}" title="{esc(text)}" '
+        f'aria-label="{esc(text)}">{icon(act)}</button>'
+    )

@@ -1,0 +1,273 @@
+"""What happens on each event of the page: checks what came in, calls a service, draws again.
+
+Everything that a browser sends is checked here, since its endpoints can be called by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from chatbot.services import Services
+from chatbot.ui.desk import Desk, Tab
+from chatbot.ui.export import as_markdown, file_name
+from chatbot.ui.i18n import Language, pick_language, tr
+from chatbot.ui.inbox import Inbox, Waiting, clean_name
+from chatbot.ui.ingest_jobs import IngestJobs
+from chatbot.ui.prompt_html import trace_html
+from chatbot.ui.replies import Replies, warn
+from chatbot.ui.screen import Screen, Updates
+
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+MAX_FILES_AT_ONCE = 50
+MAX_TITLE_CHARACTERS = 200
+_REJECTIONS = ("too_large", "lost", "full", "refused")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who calls and with what: the tab's session, the browser's mark, and its claims."""
+
+    session: str
+    owner: str
+    conversation_id: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def id(self, key: str = "id") -> str:
+        """An id among the data; "" when it is none."""
+        return checked_id(self.data.get(key))
+
+
+class Handlers:
+    """The events of the page. Keeps nothing of a person but in the desk and the services."""
+
+    def __init__(self, services: Services, inbox: Inbox) -> None:
+        self._services = services
+        self._inbox = inbox
+        self.desk = Desk()
+        self.jobs = IngestJobs(services.library, services.store)
+        self.screen = Screen(services, self.desk, self.jobs)
+        self._replies = Replies(services, self.desk, self.jobs, self.screen)
+        self._actions: dict[str, Callable[[Call, Tab], Updates]] = {
+            "open": self._open,
+            "new": self._new,
+            "rename": self._rename,
+            "delete": self._delete,
+            "earlier": self._earlier,
+            "use": self._use,
+            "remove": self._remove,
+            "dismiss": self._dismiss,
+            "language": self._language,
+        }
+
+    def close(self) -> None:
+        """Stop all replies and the reading of files."""
+        self.desk.stop_all()
+        self.jobs.close()
+
+    # Events
+
+    def load(self, call: Call, chosen: str, accept: str) -> Updates:
+        """The page was opened: the chat of its address, in the person's language."""
+        setting = self._services.settings.language
+        language = pick_language(chosen=chosen, setting=setting, accept=accept)
+        wanted = call.conversation_id
+        tab = Tab(wanted if self.screen.conversation(wanted) else "", language)
+        if wanted and not tab.conversation_id:
+            warn(tr(language, "warn.no_chat"))
+        return self.screen.whole(self.desk.show(call.session, tab), call.session)
+
+    def send(self, call: Call, text: object) -> Iterator[Updates]:
+        """Send was pressed."""
+        yield from self._replies.send(call.session, self._tab(call), str(text or ""))
+
+    def retry(self, call: Call) -> Iterator[Updates]:
+        """Retry was pressed."""
+        yield from self._replies.retry(call.session, self._tab(call))
+
+    def stop(self, call: Call) -> None:
+        """Stop was pressed; the reply then ends by itself and draws the page."""
+        self.desk.stop(self._tab(call).conversation_id)
+
+    def act(self, call: Call) -> Updates:
+        """A button of the lists was pressed; the data say which."""
+        action = self._actions.get(str(call.data.get("act", "")))
+        return action(call, self._tab(call)) if action else {}
+
+    def uploaded(self, call: Call) -> Iterator[Updates]:
+        """Files have come in: read them, and show how far each is until all are read."""
+        tab = self._tab(call)
+        files = self._files(call)
+        rejected = self._rejected(call, tab.language)
+        if not files and not rejected:
+            return
+        if not tab.conversation_id:
+            new = self._services.store.create_conversation()
+            tab = self.desk.show(call.session, replace(tab, conversation_id=new.id))
+        cid = tab.conversation_id
+        for name, message in rejected:
+            self.jobs.reject(cid, name, message)
+        self.jobs.start(cid, files)
+        yield {"cid": cid, **self.screen.side(tab)}
+        seen = self.jobs.rows(cid)
+        while self.jobs.reading(cid):
+            self.jobs.wait(cid, seen, 1.0)
+            seen = self.jobs.rows(cid)
+            now = self.desk.tab(call.session)
+            if now.conversation_id == cid:
+                yield {"documents": self.screen.documents(now, self.screen.conversation(cid))}
+            else:
+                yield {}
+        now = self.desk.tab(call.session)
+        yield self.screen.side(now)
+
+    def tick(self, call: Call) -> Updates:
+        """A second has passed while the model loads or another tab is being answered."""
+        tab = self._tab(call)
+        conversation = self.screen.conversation(tab.conversation_id)
+        ticket = self.desk.running(tab.conversation_id)
+        update: Updates = {
+            "status": self.screen.status(tab),
+            "top": self.screen.top(tab, conversation),
+        }
+        if ticket is None or ticket.session != call.session:
+            update |= self.screen.chat(tab, call.session, conversation)
+        return update
+
+    def after_fold(self, call: Call) -> Updates:
+        """Wait until old turns are folded, then show the line and the summary."""
+        before = self.screen.conversation(self._tab(call).conversation_id)
+        self._services.chat.wait_for_folds(60.0)
+        tab = self._tab(call)
+        after = self.screen.conversation(tab.conversation_id)
+        same = before and after and before.id == after.id and before.summary == after.summary
+        if same or after is None or self.desk.running(after.id):
+            return {}
+        return self.screen.chat(tab, call.session, after)
+
+    def redraw(self, call: Call) -> Updates:
+        """Something failed: show what is stored, with Send in place."""
+        return self.screen.whole(self._tab(call), call.session)
+
+    # Questions of the page's script, answered with data
+
+    def trace(self, call: Call) -> str:
+        """The pieces of one turn's prompt as HTML."""
+        language = _language_of(call)
+        turn_id = call.id("turn")
+        trace = self._services.store.load_trace(turn_id) if turn_id else None
+        return trace_html(language, trace) if trace else tr(language, "trace.none")
+
+    def reply_text(self, call: Call) -> str:
+        """One reply as the model wrote it, for copying."""
+        conversation = self.screen.conversation(call.conversation_id)
+        turns = conversation.turns if conversation else ()
+        return next((turn.reply for turn in turns if turn.id == call.id("turn")), "")
+
+    def export(self, call: Call) -> dict[str, str]:
+        """The chat as a Markdown file."""
+        conversation = self.screen.conversation(call.conversation_id)
+        if conversation is None:
+            return {}
+        language = _language_of(call)
+        return {"name": file_name(conversation), "text": as_markdown(conversation, language)}
+
+    # Buttons of the lists
+
+    def _open(self, call: Call, tab: Tab) -> Updates:
+        wanted = call.id()
+        if self.screen.conversation(wanted) is None:
+            warn(tr(tab.language, "warn.no_chat"))
+            return self.screen.side(tab)
+        shown = self.desk.show(call.session, Tab(wanted, tab.language))
+        return self.screen.whole(shown, call.session)
+
+    def _new(self, call: Call, tab: Tab) -> Updates:
+        shown = self.desk.show(call.session, Tab("", tab.language))
+        return self.screen.whole(shown, call.session)
+
+    def _rename(self, call: Call, tab: Tab) -> Updates:
+        title = " ".join(str(call.data.get("title", "")).split())[:MAX_TITLE_CHARACTERS]
+        if title and self.screen.conversation(call.id()):
+            self._services.store.rename(call.id(), title)
+        return self.screen.side(tab)
+
+    def _delete(self, call: Call, tab: Tab) -> Updates:
+        target = call.id()
+        if self.screen.conversation(target) is not None:
+            self.desk.stop(target)
+            self._services.chat.forget(target)
+            self._services.store.delete(target)
+        if tab.conversation_id == target:
+            return self._new(call, tab)
+        return self.screen.side(tab)
+
+    def _earlier(self, call: Call, tab: Tab) -> Updates:
+        more = self.desk.more(call.session)
+        conversation = self.screen.conversation(more.conversation_id)
+        return self.screen.chat(more, call.session, conversation)
+
+    def _use(self, call: Call, tab: Tab) -> Updates:
+        known = {document.id for document in self._services.library.documents()}
+        if call.id() not in known:
+            return self.screen.side(tab)
+        if not tab.conversation_id:
+            new = self._services.store.create_conversation()
+            tab = self.desk.show(call.session, replace(tab, conversation_id=new.id))
+        self.jobs.use(tab.conversation_id, call.id(), on=bool(call.data.get("on")))
+        return {"cid": tab.conversation_id, **self.screen.side(tab)}
+
+    def _remove(self, call: Call, tab: Tab) -> Updates:
+        if call.id():
+            self._services.library.delete(call.id())
+            self._services.store.remove_document_everywhere(call.id())
+        return self.screen.side(tab)
+
+    def _dismiss(self, call: Call, tab: Tab) -> Updates:
+        self.jobs.dismiss(tab.conversation_id, call.id())
+        return self.screen.side(tab)
+
+    def _language(self, call: Call, tab: Tab) -> Updates:
+        chosen = pick_language(chosen=str(call.data.get("value", "")), setting="", accept="")
+        shown = self.desk.show(call.session, replace(tab, language=chosen))
+        return self.screen.whole(shown, call.session)
+
+    # Checks
+
+    def _tab(self, call: Call) -> Tab:
+        """What the tab shows; after a restart what its page says, if that exists."""
+        claimed = call.conversation_id
+        if claimed and not self.desk.knows(call.session) and self.screen.conversation(claimed):
+            return self.desk.show(call.session, Tab(claimed))
+        return self.desk.tab(call.session)
+
+    def _files(self, call: Call) -> list[Waiting]:
+        tokens = call.data.get("tokens")
+        if not isinstance(tokens, list):
+            return []
+        taken = (self._inbox.take(call.owner, str(t)) for t in tokens[:MAX_FILES_AT_ONCE])
+        return [file for file in taken if file is not None]
+
+    def _rejected(self, call: Call, language: Language) -> list[tuple[str, str]]:
+        """Files that the page's script could not send, each with its sentence."""
+        failed = call.data.get("failed")
+        entries = failed[:MAX_FILES_AT_ONCE] if isinstance(failed, list) else []
+        found: list[tuple[str, str]] = []
+        for entry in entries:
+            reason = entry.get("reason") if isinstance(entry, dict) else None
+            if reason in _REJECTIONS:
+                limit = self._services.settings.max_upload_mb
+                name = clean_name(str(entry.get("name", "")))
+                found.append((name, tr(language, f"upload.{reason}", limit=limit)))
+        return found
+
+
+def checked_id(value: object) -> str:
+    """`value` if it has the form of an id, else ""."""
+    return value if isinstance(value, str) and _ID.fullmatch(value) else ""
+
+
+def _language_of(call: Call) -> Language:
+    return pick_language(chosen=str(call.data.get("language", "")), setting="", accept="")

@@ -1,0 +1,65 @@
+"""The sentences of the page in two languages, as tables with the same keys. Knows no widget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from chatbot.messages import Notice
+
+Language = Literal["en", "ko"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+
+
+@cache
+def table(language: Language) -> Mapping[str, str]:
+    """All sentences of one language by key; `{name}` stands for a value."""
+    path = Path(__file__).parent / "locales" / f"{language}.json"
+    loaded: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return loaded
+
+
+def tr(language: Language, key: str, **values: Any) -> str:
+    """The sentence for `key`. Whole numbers are grouped by thousands. KeyError if unknown."""
+    return _filled(table(language)[key], values)
+
+
+def notice_text(language: Language, notice: Notice) -> str:
+    """A notice in the language of the page; its English sentence if it is not in the tables."""
+    template = table(language).get(f"notice.{notice.code}")
+    if template is None:
+        return notice.text
+    try:
+        return _filled(template, notice.values)
+    except KeyError:
+        return notice.text
+
+
+def reason_text(language: Language, reason: str) -> str:
+    """Why a piece was left out, in the language of the page if the tables know the reason."""
+    return table(language).get(f"reason.{reason}", reason)
+
+
+def pick_language(*, chosen: str, setting: str, accept: str) -> Language:
+    """The person's own choice, else the setting, else what the browser asks for first.
+
+    `accept` is an Accept-Language header; the order in it is the order of preference.
+    """
+    for wanted in (chosen, setting, *(part.split(";")[0] for part in accept.split(","))):
+        short = wanted.strip().lower()[:2]
+        if short == "en":
+            return "en"
+        if short == "ko":
+            return "ko"
+    return "en"
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    shown = {
+        key: f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+        for key, value in values.items()
+    }
+    return template.format_map(shown)

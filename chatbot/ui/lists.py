@@ -1,0 +1,105 @@
+"""HTML of the two lists: chats and documents. Pure; text from outside is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from chatbot.ui.escape import escape_html as esc
+from chatbot.ui.i18n import Language, tr
+from chatbot.ui.icons import icon
+from chatbot.ui.ingest_jobs import JobRow
+from retrieval.types import DocumentInfo
+
+
+class Listed(Protocol):
+    """What the list needs to know of a conversation."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+
+
+def conversations_html(
+    language: Language, listed: Sequence[Listed], current: str, running: Collection[str]
+) -> str:
+    """The list of chats, newest first, each with rename and delete."""
+    if not listed:
+        return f'<p class="none">{esc(tr(language, "side.no_chats"))}</p>'
+    rows = "".join(_conversation(language, c, c.id == current, c.id in running) for c in listed)
+    return f'<ul class="rows">{rows}</ul>'
+
+
+def _conversation(language: Language, listed: Listed, is_current: bool, is_running: bool) -> str:
+    title = esc(listed.title or tr(language, "chat.untitled"))
+    cid = esc(listed.id)
+    dot = f'<i class="running" title="{esc(tr(language, "side.running"))}"></i>'
+    here = ' aria-current="page"' if is_current else ""
+    return (
+        f'<li class="row{" current" if is_current else ""}" data-id="{cid}">'
+        f'<button type="button" class="t" data-act="open" data-id="{cid}" title="{title}"'
+        f"{here}>{dot if is_running else ''}"
+        f"<span>{title}</span></button>"
+        f"{_tool(language, 'rename', 'edit', cid, title)}"
+        f"{_tool(language, 'delete', 'bin', cid, title)}</li>"
+    )
+
+
+def documents_html(
+    language: Language,
+    documents: Sequence[DocumentInfo],
+    used: Collection[str],
+    jobs: Sequence[JobRow],
+) -> str:
+    """Files being read, then the documents, each with a switch for this chat and remove."""
+    rows = "".join(_job(language, job) for job in jobs)
+    rows += "".join(_document(language, d, d.id in used) for d in documents)
+    if not rows:
+        return f'<p class="none">{esc(tr(language, "side.no_documents"))}</p>'
+    return f'<ul class="rows">{rows}</ul>'
+
+
+def _document(language: Language, document: DocumentInfo, is_used: bool) -> str:
+    name, did = esc(document.name), esc(document.id)
+    facts = [tr(language, "document.pages", count=document.pages)] if document.pages > 1 else []
+    facts.append(tr(language, "document.tokens", count=document.tokens))
+    if document.removed_lines:
+        facts.append(tr(language, "document.removed_lines", count=document.removed_lines))
+    warnings = "".join(f'<p class="warn">{esc(text)}</p>' for text in document.warnings)
+    use = esc(tr(language, "document.use", name=document.name))
+    return (
+        f'<li class="row document" data-id="{did}"><label title="{use}"><input type="checkbox" '
+        f'data-act="use" data-id="{did}" aria-label="{use}"{" checked" if is_used else ""}>'
+        f'<span class="name" title="{name}">{name}</span>'
+        f'<span class="facts">{esc(" · ".join(facts))}</span></label>'
+        f"{_tool(language, 'remove', 'bin', did, name)}{warnings}</li>"
+    )
+
+
+def _job(language: Language, job: JobRow) -> str:
+    name = esc(job.name)
+    if job.state == "error":
+        close = (
+            f'<button type="button" class="tool" data-act="dismiss" data-id="{esc(job.id)}" '
+            f'aria-label="{esc(tr(language, "document.dismiss"))}">{icon("close")}</button>'
+        )
+        return (
+            f'<li class="row job error"><span class="name" title="{name}">{name}</span>{close}'
+            f'<p class="warn" role="alert">{esc(job.message)}</p></li>'
+        )
+    share = f' style="width:{100 * job.fraction:.0f}%"' if job.fraction is not None else ""
+    kind = "" if job.fraction is not None else " endless"
+    return (
+        f'<li class="row job"><span class="name" title="{name}">{name}</span>'
+        f'<span class="facts">{esc(tr(language, f"job.{job.state}"))}</span>'
+        f'<span class="progress{kind}"><i{share}></i></span></li>'
+    )
+
+
+def _tool(language: Language, act: str, picture: str, target: str, name: str) -> str:
+    label = esc(tr(language, f"side.{act}"))
+    return (
+        f'<button type="button" class="tool" data-act="{act}" data-id="{target}" '
+        f'data-name="{name}" title="{label}" aria-label="{label}: {name}">{icon(picture)}</button>'
+    )

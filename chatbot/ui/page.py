@@ -1,0 +1,242 @@
+"""The layout of the page and which event calls which handler. Decides nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from chatbot.ui.handlers import Call, Handlers, checked_id
+from chatbot.ui.inbox import COOKIE
+from chatbot.ui.panel import new_chat_html
+from chatbot.ui.screen import Updates
+
+TITLE = "Local Llama Chat"
+_HERE = Path(__file__).parent
+FONTS = (
+    "Pretendard", "Noto Sans KR", "Apple SD Gothic Neo", "Malgun Gothic", "NanumGothic",
+    "system-ui", "sans-serif",
+)  # fmt: skip
+MONO_FONTS = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "D2Coding", "monospace")
+_LATEX = [
+    {"left": "$$", "right": "$$", "display": True},
+    {"left": "\\[", "right": "\\]", "display": True},
+    {"left": "\\(", "right": "\\)", "display": False},
+]
+# What the page's own memory of a browser gives to the load event.
+_ON_LOAD_JS = """(cid, language) => [
+  new URLSearchParams(location.search).get('c') || '', localchat.saved('language')]"""
+# Tells the page's script how to reach the server; the handlers check everything again.
+_BRIDGE_JS = """
+localchat.connect((name, data) => trigger(name, data), server);
+// The events: 'act' 'retry' 'uploaded'
+"""
+
+
+def stylesheet() -> str:
+    """The page's own CSS."""
+    return (_HERE / "style.css").read_text(encoding="utf-8")
+
+
+def head() -> str:
+    """The page's own script, as part of <head>."""
+    script = (_HERE / "keys.js").read_text(encoding="utf-8")
+    return f'<meta name="color-scheme" content="light dark"><script>{script}</script>'
+
+
+def theme() -> gr.themes.Base:
+    """Fonts by name only, so that none is fetched."""
+    return gr.themes.Base(font=list(FONTS), font_mono=list(MONO_FONTS), radius_size="md")
+
+
+def build_page(handlers: Handlers) -> gr.Blocks:
+    """The whole page, wired to `handlers`."""
+    page = gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False)
+    with page:
+        widgets = _layout(handlers)
+        _Wiring(page, widgets, handlers).connect()
+    return page
+
+
+def _layout(handlers: Handlers) -> dict[str, Any]:
+    widgets: dict[str, Any] = {
+        "cid": gr.Textbox(visible="hidden", elem_id="cid"),
+        "lang": gr.Textbox(visible="hidden", elem_id="lang"),
+        "words": _html("words-box"),
+        "bridge": gr.HTML(
+            "",
+            js_on_load=_BRIDGE_JS,
+            elem_id="bridge",
+            server_functions=_server_functions(handlers),
+        ),
+        "timer": gr.Timer(1.0, active=False),
+    }
+    with gr.Row(elem_id="shell", equal_height=False):
+        with gr.Column(elem_id="side", scale=0, min_width=0):
+            _side(widgets)
+        with gr.Column(elem_id="main", scale=1, min_width=0):
+            _main(widgets)
+        with gr.Column(elem_id="panel", scale=0, min_width=0):
+            for name in ("context", "summary", "facts", "memory"):
+                widgets[name] = _html(name)
+    return widgets
+
+
+def _side(widgets: dict[str, Any]) -> None:
+    _html("brand", f'<span class="mark" aria-hidden="true"></span><strong>{TITLE}</strong>')
+    widgets["new"] = gr.HTML(
+        new_chat_html("en"), elem_id="new-chat", js_on_load=None, apply_default_css=False
+    )
+    widgets["conversations"] = _html("conversations")
+    widgets["titles"] = _html("documents-title")
+    widgets["documents"] = _html("documents")
+    widgets["upload"] = _html("upload")
+    widgets["settings"] = _html("settings")
+
+
+def _main(widgets: dict[str, Any]) -> None:
+    widgets["top"] = _html("top")
+    widgets["chat"] = gr.Chatbot(
+        elem_id="chat",
+        show_label=False,
+        container=False,
+        height="100%",
+        buttons=[],
+        layout="bubble",
+        group_consecutive_messages=False,
+        allow_tags=False,
+        allow_file_downloads=False,
+        latex_delimiters=_LATEX,
+        feedback_options=None,
+    )
+    widgets["status"] = _html("status")
+    widgets["msg"] = gr.Textbox(
+        elem_id="msg",
+        show_label=False,
+        container=False,
+        lines=1,
+        max_lines=8,
+        interactive=True,
+        autofocus=True,
+        submit_btn=True,
+        stop_btn=False,
+        html_attributes=gr.InputHTMLAttributes(enterkeyhint="send"),
+    )
+    widgets["meter"] = _html("meter")
+
+
+def _html(elem_id: str, value: str = "") -> gr.HTML:
+    return gr.HTML(value, elem_id=elem_id, js_on_load=None, apply_default_css=False)
+
+
+def _server_functions(handlers: Handlers) -> list[Callable[..., Any]]:
+    """Questions that the page's script may ask; the browser's claims are checked."""
+
+    def trace(data: dict[str, Any], request: gr.Request) -> str:
+        return handlers.trace(_question(data, request))
+
+    def reply_text(data: dict[str, Any], request: gr.Request) -> str:
+        return handlers.reply_text(_question(data, request))
+
+    def export(data: dict[str, Any], request: gr.Request) -> dict[str, str]:
+        return handlers.export(_question(data, request))
+
+    return [trace, reply_text, export]
+
+
+def _question(data: object, request: gr.Request) -> Call:
+    known = data if isinstance(data, dict) else {}
+    return Call(
+        "",
+        request.cookies.get(COOKIE, ""),
+        checked_id(known.get("conversation")),
+        known,
+    )
+
+
+class _Wiring:
+    """Joins listeners and handlers; outputs are named as in the layout."""
+
+    def __init__(self, page: gr.Blocks, widgets: dict[str, Any], handlers: Handlers) -> None:
+        self._page = page
+        self._widgets = widgets
+        self._handlers = handlers
+        hidden = ("bridge", "lang")
+        self._outputs = [w for name, w in widgets.items() if name not in hidden]
+
+    def connect(self) -> None:
+        """Attach every event."""
+        w, h = self._widgets, self._handlers
+        self._page.load(
+            self._load, [w["cid"], w["lang"]], self._outputs, js=_ON_LOAD_JS, **self._common()
+        )
+        self._page.unload(self._unload)
+        w["cid"].change(None, [w["cid"]], None, js="(id) => localchat.address(id)")
+        w["msg"].stop(self._stop, [w["cid"]], None, **self._common())
+        w["timer"].tick(self._plain(h.tick), [w["cid"]], self._outputs, **self._common())
+        w["bridge"].act(self._plain(h.act), [w["cid"]], self._outputs, **self._common())
+        w["bridge"].uploaded(self._stream(h.uploaded), [w["cid"]], self._outputs, **self._common())
+        self._finish(
+            w["msg"].submit(self._send, [w["cid"], w["msg"]], self._outputs, **self._common())
+        )
+        self._finish(
+            w["bridge"].retry(self._stream(h.retry), [w["cid"]], self._outputs, **self._common())
+        )
+
+    def _finish(self, event: Any) -> None:
+        inputs = [self._widgets["cid"]]
+        event.success(
+            self._plain(self._handlers.after_fold), inputs, self._outputs, **self._common()
+        )
+        # `then` does not run after an error, which would leave Stop on the page for ever.
+        event.failure(self._plain(self._handlers.redraw), inputs, self._outputs, **self._common())
+
+    @staticmethod
+    def _common() -> dict[str, Any]:
+        return {
+            "show_progress": "hidden",
+            "api_visibility": "private",
+            # The chat has its own line before the engine, which people can see.
+            "concurrency_limit": None,
+            "trigger_mode": "multiple",
+        }
+
+    def _named(self, updates: Updates) -> dict[Any, Any]:
+        return {self._widgets[name]: value for name, value in updates.items()}
+
+    def _load(self, cid: str, language: str, request: gr.Request) -> dict[Any, Any]:
+        accept = request.headers.get("accept-language", "")
+        return self._named(self._handlers.load(_call(cid, request), str(language), accept))
+
+    def _unload(self, request: gr.Request) -> None:
+        self._handlers.desk.leave(request.session_hash or "")
+
+    def _stop(self, cid: str, request: gr.Request) -> None:
+        self._handlers.stop(_call(cid, request))
+
+    def _send(self, cid: str, text: str, request: gr.Request) -> Iterator[dict[Any, Any]]:
+        for updates in self._handlers.send(_call(cid, request), text):
+            yield self._named(updates)
+
+    def _plain(self, handler: Callable[[Call], Updates]) -> Callable[..., dict[Any, Any]]:
+        def run(cid: str, request: gr.Request, event: gr.EventData) -> dict[Any, Any]:
+            return self._named(handler(_call(cid, request, event)))
+
+        return run
+
+    def _stream(
+        self, handler: Callable[[Call], Iterator[Updates]]
+    ) -> Callable[..., Iterator[dict[Any, Any]]]:
+        def run(cid: str, request: gr.Request, event: gr.EventData) -> Iterator[dict[Any, Any]]:
+            for updates in handler(_call(cid, request, event)):
+                yield self._named(updates)
+
+        return run
+
+
+def _call(cid: object, request: gr.Request, event: gr.EventData | None = None) -> Call:
+    data = event._data if event is not None and isinstance(event._data, dict) else {}
+    owner = request.cookies.get(COOKIE, "")
+    return Call(request.session_hash or "", owner, checked_id(cid), data)

@@ -1,0 +1,173 @@
+"""Turns the events of one reply into updates of the page. Decides nothing about the reply."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import gradio as gr
+
+from chatbot.chat import ChatEvent, ContextReady, NoticeEvent, Queued
+from chatbot.engine.base import TextDelta
+from chatbot.errors import ChatbotError, InputError, ModelError
+from chatbot.services import Services
+from chatbot.ui.desk import Desk, Tab, Ticket
+from chatbot.ui.escape import escape_html
+from chatbot.ui.i18n import tr
+from chatbot.ui.ingest_jobs import IngestJobs
+from chatbot.ui.screen import Screen, Updates, messages
+from chatbot.ui.view import LiveReply, live_parts
+
+UPDATE_S = 0.1
+"""Shortest time between two updates of a growing reply; more often would only slow it down."""
+WAIT_S = 0.2
+Events = Callable[[Ticket], Iterator[ChatEvent]]
+
+
+class Replies:
+    """Runs replies for tabs and yields what their pages show."""
+
+    def __init__(self, services: Services, desk: Desk, jobs: IngestJobs, screen: Screen) -> None:
+        self._services = services
+        self._desk = desk
+        self._jobs = jobs
+        self._screen = screen
+
+    def send(self, session: str, tab: Tab, text: str) -> Iterator[Updates]:
+        """Ask `text`. What cannot be asked stays in the box, and a warning says why."""
+        if not text.strip():
+            return
+        if not tab.conversation_id:
+            new = self._services.store.create_conversation()
+            tab = self._desk.show(session, replace(tab, conversation_id=new.id))
+        cid = tab.conversation_id
+        ticket = self._desk.claim(cid, session, LiveReply(text))
+        if ticket is None:
+            warn(tr(tab.language, "warn.busy"))
+            return
+        yield from self._run(
+            ticket, tab, lambda t: self._services.chat.reply(cid, text, stop=t.stop), text
+        )
+
+    def retry(self, session: str, tab: Tab) -> Iterator[Updates]:
+        """Ask the last question again, in place of its turn."""
+        cid = tab.conversation_id
+        conversation = self._screen.conversation(cid)
+        if conversation is None or not conversation.turns:
+            return
+        last = conversation.turns[-1]
+        ticket = self._desk.claim(cid, session, LiveReply(last.question, turn_id=last.id))
+        if ticket is None:
+            warn(tr(tab.language, "warn.busy"))
+            return
+        yield from self._run(ticket, tab, lambda t: self._services.chat.retry(cid, stop=t.stop))
+
+    def _run(self, ticket: Ticket, tab: Tab, events: Events, text: str = "") -> Iterator[Updates]:
+        """All updates of one reply; the last one draws the page from the store again."""
+        back = ""
+        try:
+            first = {"msg": gr.update(value="")} if text else {}
+            yield from self._begin(ticket, tab, first)
+            if (yield from self._ready(ticket, tab)):
+                yield from self._stream(ticket, events)
+            else:
+                back = text
+        except InputError as error:
+            # Nothing was stored: the person gets the text back to change it.
+            back = text
+            warn(str(error))
+        except (ChatbotError, ModelError) as error:
+            warn(str(error))
+        finally:
+            self._desk.release(ticket)
+        yield self._end(ticket, tab, back)
+
+    def _begin(self, ticket: Ticket, tab: Tab, first: Updates) -> Iterator[Updates]:
+        box = {**self._screen.box(tab), **first.get("msg", {})}
+        yield {
+            "cid": tab.conversation_id,
+            "chat": self._screen.settled(tab) + messages(live_parts(ticket.live, tab.language)),
+            "conversations": self._screen.conversations(tab),
+            "msg": box,
+        }
+
+    def _ready(self, ticket: Ticket, tab: Tab) -> Iterator[Updates]:
+        """Wait for the model and for files of this chat that are being read. False if stopped."""
+        shown: tuple[str, str] | None = None
+        while not ticket.stop.is_set():
+            status = self._services.engine.status
+            name = self._jobs.reading(ticket.conversation_id)
+            if status.state == "failed":
+                raise InputError(status.message)
+            if status.state == "ready" and not name:
+                return True
+            phase = "documents" if name else "loading"
+            if (phase, name) != shown:
+                shown = (phase, name)
+                ticket.live = replace(ticket.live, phase=phase, document=name)
+                yield from self._show_live(ticket, tab)
+            else:
+                # An empty update lets the server notice a closed tab.
+                yield {}
+            ticket.stop.wait(WAIT_S)
+        return False
+
+    def _show_live(self, ticket: Ticket, tab: Tab) -> Iterator[Updates]:
+        if self._desk.tab(ticket.session).conversation_id == ticket.conversation_id:
+            live = messages(live_parts(ticket.live, tab.language))
+            yield {"chat": self._screen.settled(tab) + live}
+
+    def _stream(self, ticket: Ticket, events: Events) -> Iterator[Updates]:
+        ticket.live = replace(ticket.live, phase="waiting")
+        shown_tab: Tab | None = None
+        settled: list[Any] = []
+        last_s = 0.0
+        with closing(events(ticket)) as stream:  # type: ignore[type-var]
+            for event in stream:
+                before = ticket.live
+                ticket.live = advanced(before, event)
+                now_s = time.monotonic()
+                if before.phase == ticket.live.phase == "writing" and now_s - last_s < UPDATE_S:
+                    continue
+                tab = self._desk.tab(ticket.session)
+                if tab.conversation_id != ticket.conversation_id or ticket.live == before:
+                    continue
+                if tab != shown_tab:
+                    settled, shown_tab = self._screen.settled(tab), tab
+                last_s = now_s
+                live = messages(live_parts(ticket.live, tab.language))
+                update: Updates = {"chat": settled + live}
+                if isinstance(event, ContextReady):
+                    conversation = self._screen.conversation(ticket.conversation_id)
+                    update |= self._screen.panel(tab, conversation, event.trace)
+                yield update
+
+    def _end(self, ticket: Ticket, tab: Tab, back: str) -> Updates:
+        tab = self._desk.tab(ticket.session)
+        if tab.conversation_id != ticket.conversation_id:
+            return {"conversations": self._screen.conversations(tab)}
+        update = self._screen.whole(tab, ticket.session)
+        if back:
+            update["msg"] = {**update["msg"], "value": back}
+        return update
+
+
+def advanced(live: LiveReply, event: ChatEvent) -> LiveReply:
+    """`live` after one more event; the last event changes nothing, the store is drawn then."""
+    if isinstance(event, TextDelta):
+        return replace(live, phase="writing", text=live.text + event.text)
+    if isinstance(event, Queued):
+        return replace(live, phase="waiting", position=event.position)
+    if isinstance(event, ContextReady):
+        return replace(live, phase="reading", trace=event.trace)
+    if isinstance(event, NoticeEvent):
+        return replace(live, notices=(*live.notices, event.notice))
+    return live
+
+
+def warn(text: str) -> None:
+    """A short message at the edge of the page, shown literally."""
+    gr.Warning(escape_html(text), duration=8)

@@ -1,0 +1,174 @@
+"""Draws the page from the store: what each widget shows for one tab. Decides nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from chatbot.errors import InputError
+from chatbot.messages import Conversation, PromptTrace
+from chatbot.services import Services
+from chatbot.ui import lists, panel
+from chatbot.ui.desk import Desk, Tab
+from chatbot.ui.i18n import tr
+from chatbot.ui.ingest_jobs import IngestJobs
+from chatbot.ui.view import Part, Welcome, live_parts, view
+
+Updates = dict[str, Any]
+"""New values by the name of the widget."""
+
+
+class Screen:
+    """Reads the services and makes updates of widgets; owns nothing."""
+
+    def __init__(self, services: Services, desk: Desk, jobs: IngestJobs) -> None:
+        self._services = services
+        self._desk = desk
+        self._jobs = jobs
+
+    def whole(self, tab: Tab, session: str) -> Updates:
+        """Every widget that depends on the tab, its chat or its language."""
+        conversation = self.conversation(tab.conversation_id)
+        return {
+            **self.chat(tab, session, conversation),
+            **self.side(tab, conversation),
+            **self.labels(tab),
+            "cid": tab.conversation_id,
+        }
+
+    def chat(self, tab: Tab, session: str, conversation: Conversation | None) -> Updates:
+        """The chat with its panel, and Send or Stop."""
+        traces = self._traces(tab, conversation)
+        ticket = self._desk.running(tab.conversation_id)
+        live = ticket.live if ticket else None
+        newest = list(traces.values())[-1] if traces else None
+        shown = view(
+            conversation,
+            language=tab.language,
+            shown=tab.shown,
+            live=live,
+            traces=traces,
+            welcome=self._welcome(),
+        )
+        elsewhere = ticket is not None and ticket.session != session
+        return {
+            "chat": messages(shown.parts),
+            "msg": self.box(tab),
+            "timer": gr.Timer(active=elsewhere or not self._is_ready()),
+            **self.panel(tab, conversation, (live.trace if live else None) or newest),
+        }
+
+    def settled(self, tab: Tab) -> list[Any]:
+        """The rows of the chat without the reply that is being made."""
+        conversation = self.conversation(tab.conversation_id)
+        ticket = self._desk.running(tab.conversation_id)
+        traces = self._traces(tab, conversation)
+        live = ticket.live if ticket else None
+        rows = view(conversation, language=tab.language, shown=tab.shown, live=live, traces=traces)
+        count = len(live_parts(live, tab.language)) if live else 0
+        return messages(rows.parts[: len(rows.parts) - count])
+
+    def panel(
+        self, tab: Tab, conversation: Conversation | None, trace: PromptTrace | None
+    ) -> Updates:
+        """Meter, context, summary, facts and machine."""
+        summary = conversation.summary if conversation else None
+        usage = panel.last_of(conversation)
+        return {
+            "meter": panel.meter_html(tab.language, trace),
+            "context": panel.context_html(tab.language, trace),
+            "summary": panel.summary_html(tab.language, summary),
+            "facts": panel.facts_html(tab.language, summary),
+            "memory": panel.memory_html(tab.language, self._machine(), usage),
+        }
+
+    def side(self, tab: Tab, conversation: Conversation | None = None) -> Updates:
+        """The lists of chats and documents, and the line over the chat."""
+        conversation = conversation or self.conversation(tab.conversation_id)
+        return {
+            "conversations": self.conversations(tab),
+            "documents": self.documents(tab, conversation),
+            "top": self.top(tab, conversation),
+        }
+
+    def conversations(self, tab: Tab) -> str:
+        """The list of chats."""
+        listed = self._services.store.list_conversations()
+        running = {item.id for item in listed if self._desk.running(item.id)}
+        return lists.conversations_html(tab.language, listed, tab.conversation_id, running)
+
+    def documents(self, tab: Tab, conversation: Conversation | None) -> str:
+        """The list of documents with the files on their way."""
+        return lists.documents_html(
+            tab.language,
+            self._services.library.documents(),
+            conversation.document_ids if conversation else (),
+            self._jobs.rows(tab.conversation_id),
+        )
+
+    def top(self, tab: Tab, conversation: Conversation | None) -> str:
+        """The line over the chat."""
+        title = conversation.title if conversation else ""
+        return panel.top_html(tab.language, title, self._machine())
+
+    def status(self, tab: Tab) -> str:
+        """The strip that tells how far the model is."""
+        return panel.status_html(tab.language, self._services.engine.status)
+
+    def labels(self, tab: Tab) -> Updates:
+        """Everything that depends on the language only."""
+        return {
+            "new": panel.new_chat_html(tab.language),
+            "titles": panel.titles_html(tab.language),
+            "upload": panel.upload_html(tab.language, self._services.settings.max_upload_mb),
+            "settings": panel.settings_html(tab.language),
+            "status": self.status(tab),
+            "words": panel.words_html(tab.language),
+        }
+
+    def box(self, tab: Tab) -> Any:
+        """The box with Send, or Stop in its place; its text stays as it is."""
+        is_running = self._desk.running(tab.conversation_id) is not None
+        words = tr(tab.language, "box.placeholder")
+        return gr.update(submit_btn=not is_running, stop_btn=is_running, placeholder=words)
+
+    def conversation(self, conversation_id: str) -> Conversation | None:
+        """The chat of this id, or None if there is none (any more)."""
+        if not conversation_id:
+            return None
+        try:
+            return self._services.store.load(conversation_id)
+        except InputError:
+            return None
+
+    def _traces(self, tab: Tab, conversation: Conversation | None) -> dict[str, PromptTrace]:
+        turns = conversation.turns[-tab.shown :] if conversation else ()
+        found = ((turn.id, self._services.store.load_trace(turn.id)) for turn in turns)
+        return {turn_id: trace for turn_id, trace in found if trace is not None}
+
+    def _machine(self) -> panel.Machine:
+        engine = self._services.engine
+        status = engine.status
+        # The info waits for the model, which the page must not.
+        return panel.Machine(status, engine.info if status.state == "ready" else None)
+
+    def _welcome(self) -> Welcome:
+        machine = self._machine()
+        is_demo = machine.info.is_demo if machine.info else self._services.settings.model == "demo"
+        return Welcome(is_demo, bool(self._services.library.documents()))
+
+    def _is_ready(self) -> bool:
+        return self._services.engine.status.state == "ready"
+
+
+def messages(parts: tuple[Part, ...] | list[Part]) -> list[Any]:
+    """Rows of a view in the form that the Chatbot takes."""
+    return [{"role": part.role, "content": _content(part)} for part in parts]
+
+
+def _content(part: Part) -> list[Any]:
+    if part.is_html:
+        return [gr.HTML(part.text, js_on_load=None, apply_default_css=False)]
+    # A plain string would lose its indentation.
+    return [{"type": "text", "text": part.text}]
