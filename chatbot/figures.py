@@ -21,6 +21,10 @@ _LONG = 15
 _LIST_MARK = re.compile(r"(?m)^[ \t]*\d{1,3}[.)]\s")
 
 
+def _word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 def _numbered(words: str, values: Iterable[int]) -> dict[str, int]:
     return dict(zip(words.split(), values, strict=True))
 
@@ -49,12 +53,31 @@ _KOREAN_NATIVE = {
 }  # fmt: skip
 _KOREAN_NUMBER = re.compile(
     rf"(?<![가-힣])({'|'.join(sorted(_KOREAN_NATIVE, key=len, reverse=True))})\s?"
-    r"(?=명|개|번|시|살|마리|권|잔|달|시간|가지|주|장|대|곳|병|끼|켤레|그루|사람)"
+    r"(?=명|개|번|시|살|마리|권|잔|달|시간|가지|주|장|대|곳|병|끼|켤레|그루|사람|부|곡|편|통|줄|송이|벌|채|건|회|판|차례|배|층|과목|조각|숟갈|모금)"
 )
 _SINO_DIGITS = {c: n for n, c in enumerate("일이삼사오육칠팔구", start=1)}
 _SINO = re.compile(
     r"(?<![가-힣])([일이삼사오육칠팔구십백천만]{2,})\s?(?=원|명|년|월|일|분|개|퍼센트|층|호|킬로|미터)"
 )
+_CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "₩": "원"}
+_UNIT = re.compile(
+    r"[\s-]{0,2}(%|[A-Za-z]+|시간|만원|퍼센트|마리|사람|가지|유로|달러|[원명개번시살권잔달주장대곳층호박일월년분병])"
+)
+_UNIT_NAMES = {
+    "%": "percent", "퍼센트": "percent", "eur": "euro", "usd": "dollar", "krw": "원", "won": "원",
+    "유로": "euro", "달러": "dollar", "사람": "명", "kilometre": "km", "kilometer": "km",
+    "hr": "hour", "hrs": "hour", "h": "hour", "min": "minute", "mins": "minute", "kilogram": "kg",
+    "kilo": "kg", "yr": "year", "yrs": "year", "metre": "m", "meter": "m",
+}  # fmt: skip
+_NO_UNITS = _word_set(
+    "a an the and or to in on at of for per from each is are was were with but as by if so than"
+    " then until am pm p about more less other new"
+)
+MEASURES = _word_set(
+    "second minute hour day week month year euro dollar pound percent km m cm mm mile kg g gram"
+    " litre liter degree kcal mb gb 원 시간 분 일 주 월 년 달 시 박 살"
+)
+"""Units under which two figures cannot mean the same thing by chance."""
 _MONTHS = _numbered(
     "january february march april may june july august september october november december",
     range(1, 13),
@@ -67,25 +90,45 @@ class Number:
 
     text: str
     forms: frozenset[str]
+    unit: str = ""
+    """What it counts: a unit of measure, or the word behind it; "" if that is not clear."""
 
 
 def numbers(text: str, *, list_marks: bool = False) -> list[Number]:
     """All figures of a text, in digits or words. Marks of numbered lists only if asked for."""
     plain = text if list_marks else _LIST_MARK.sub(" ", text)
-    found = [Number(match.group(), _digit_forms(plain, match)) for match in _NUMBER.finditer(plain)]
-    found += [
-        Number(match.group(), _scaled(_english_value(match), plain[match.end() :]))
-        for match in _ENGLISH_NUMBER.finditer(plain)
+    found = [
+        Number(match.group(), _digit_forms(plain, match), _unit(plain, match))
+        for match in _NUMBER.finditer(plain)
     ]
-    found += [
-        Number(match.group().strip(), _scaled(float(_KOREAN_NATIVE[match.group(1)]), ""))
-        for match in _KOREAN_NUMBER.finditer(plain)
-    ]
-    found += [
-        Number(match.group(1), _scaled(_sino_value(match.group(1)), ""))
-        for match in _SINO.finditer(plain)
-    ]
+    for match in _ENGLISH_NUMBER.finditer(plain):
+        forms = _scaled(_english_value(match), plain[match.end() : match.end() + 12])
+        found.append(Number(match.group(), forms, _unit(plain, match)))
+    for match in _KOREAN_NUMBER.finditer(plain):
+        forms = _scaled(float(_KOREAN_NATIVE[match.group(1)]), "")
+        found.append(Number(match.group().strip(), forms, _unit(plain, match)))
+    for match in _SINO.finditer(plain):
+        forms = _scaled(_sino_value(match.group(1)), "")
+        found.append(Number(match.group(1), forms, _unit(plain, match)))
     return found
+
+
+def _unit(text: str, match: re.Match[str]) -> str:
+    """The unit of a figure: a currency sign before it, or the word behind it without its plural."""
+    before = text[max(0, match.start() - 2) : match.start()].rstrip()[-1:]
+    if before in _CURRENCIES:
+        return _CURRENCIES[before]
+    after = text[match.end() : match.end() + 30]
+    if scale := _SCALE.match(after):
+        after = after[scale.end() :]
+    found = _UNIT.match(after)
+    if found is None:
+        return ""
+    word = found.group(1).lower()
+    if word in _UNIT_NAMES:
+        return _UNIT_NAMES[word]
+    singular = word.removesuffix("s") if len(word) > 3 else word
+    return "" if word in _NO_UNITS else _UNIT_NAMES.get(singular, singular)
 
 
 def number_forms(text: str) -> frozenset[str]:

@@ -29,6 +29,7 @@ _FIRST_PERSON = re.compile(
     r"|(?:^|[.!?]\s+|\n\W*)(?:저는|제가|저도|저의|저희|나는|난|내가|나도|우리는|우리가|제|내)\s"
 )
 _ADVICE = patterns("advice")
+_IMPERATIVE = patterns("imperative")
 _ADDRESSED_QUESTION = patterns("addressed_question")
 _PLACEHOLDER = patterns("placeholder")
 _NO_VALUE = patterns("no_value")
@@ -37,6 +38,9 @@ _LABEL = re.compile(
 )
 _INLINE_LABEL = re.compile(r"(?m)^\W*[\w /&'’가-힣]{1,30}:")
 _DANGLING = patterns("dangling")
+_END_MARK = re.compile(r"[.!?…。！？][\"'”’)*\]]*$")
+_INNER_END = re.compile(r"[.!?。][\"'”’)]*\s")
+_LIST_ITEM = re.compile(r"\s*(?:[-*•·]|\d{1,2}[.)])\s")
 _MIN_TERMS = 3
 
 
@@ -83,6 +87,8 @@ def reply(text: str) -> str | None:
         return f"starts like a reply: {found.group().strip()}"
     if found := _FIRST_PERSON.search(plain):
         return f"speaks in the first person: {found.group().strip(' .!?')}"
+    if found := _IMPERATIVE.search(plain):
+        return f"tells what to do: {found.group().strip(' .!:')}"
     found = _ADVICE.search(plain)
     return f"addresses the user: {found.group().strip()}" if found else None
 
@@ -95,7 +101,15 @@ def question(text: str) -> str | None:
 
 def cut_off(text: str) -> str | None:
     """Breaks off in the middle of a sentence, whatever the model said about its end."""
-    return "breaks off" if _DANGLING.search(text.strip()) else None
+    plain = text.strip()
+    last = plain.rsplit("\n", 1)[-1]
+    if _DANGLING.search(plain):
+        return "breaks off"
+    if _END_MARK.search(last) or _LIST_ITEM.match(last):
+        return None
+    # Elsewhere sentences end with a mark, here one does not; or it is too long for a headline.
+    marked = len(last.split()) >= 6 and (_INNER_END.search(plain) or last.isascii())
+    return "breaks off" if marked else None
 
 
 def loop(text: str) -> str | None:

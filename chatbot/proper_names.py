@@ -8,10 +8,14 @@ from functools import cache
 from chatbot.words import word_set
 
 _CAPITAL_WORD = re.compile(r"[A-Z][A-Za-zÀ-ɏ0-9'’&-]*|(?<![A-Za-z])[a-z]+[A-Z][A-Za-z0-9]*")
-_IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[A-Za-z0-9][\w-]*(?![\w])")
+_IDENTIFIER = re.compile(
+    r"(?<![A-Za-z0-9-])(?=[A-Za-z-]*\d)(?=[\d-]*[A-Za-z])[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+)
+# Not right behind a digit, where it is a unit.
+_LATIN_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9'’+#.-]*[A-Za-z0-9+#]")
 _PLAIN_UNIT = re.compile(
     r"\d+[\d.,:]*(?:st|nd|rd|th|s|am|pm|k|km|kg|g|m|cm|mm|h|hr|hrs|min|mins|x|gb|mb|tb|ml|l|mg"
-    r"|mph|ft|in|lb|lbs|usd|eur|krw|d|w|y|yr|yrs|px|fps|kb|kbps|mbps|hz|khz|ghz|v|w|kwh"
+    r"|mph|ft|in|lb|lbs|usd|eur|krw|d|w|y|yr|yrs|px|fps|kcal|kb|kbps|mbps|hz|khz|ghz|v|w|kwh"
     r"|-?(?:year|day|week|month|hour|minute|page|night|person|room|bed|star|week)s?"
     r"(?:-old|-long)?)",
     re.IGNORECASE,
@@ -39,6 +43,7 @@ _KOREAN_TITLED = re.compile(
 )
 _KOREAN_INSTITUTION = re.compile(
     r"[가-힣]{2,}(?:대학교|초등학교|중학교|고등학교|병원|은행|호텔|공항|미술관|박물관|백화점|아파트)"
+    r"|[가-힣]{1,6}(?<![지구영통번무권전면방])(?<!지하철)역"
 )
 
 
@@ -82,7 +87,7 @@ def korean_names(text: str) -> list[str]:
 
 def latin_words(text: str) -> list[str]:
     """Words in Latin letters, which stand out in Korean text."""
-    return [_bare(word) for word in re.findall(r"[A-Za-z][A-Za-z0-9'’+#.-]*[A-Za-z0-9+#]", text)]
+    return [_bare(word) for word in _LATIN_WORD.findall(text)]
 
 
 @cache

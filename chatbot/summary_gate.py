@@ -6,14 +6,23 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chatbot.figures import bare_days, dates, month_of, months_in, number_forms, numbers
+from chatbot.figures import dates, numbers
+    MEASURES,
+    Number,
+    bare_days,
+    dates,
+    month_of,
+    months_in,
+    number_forms,
+    numbers,
+)
 from chatbot.fold_plan import transcript
 from chatbot.gate_form import FORM_CHECKS, without_quotes
 from chatbot.language import Language, detect, script_shares
 from chatbot.messages import Finish, RollingSummary, Turn
-from chatbot.proper_names import english_names, identifiers, korean_names, latin_words
+from chatbot.specifics import WEEKDAY, Specifics, names_in
 from retrieval.types import CountTokens
-from retrieval.words import content_terms, lexical_terms
+from retrieval.words import content_terms
 
 _PREAMBLE = re.compile(
     r"\A\W*(?:(?:here(?: is|['’]s) )?(?:the|a|an|my)?\s*(?:\w+ ){0,3}summary"
@@ -38,7 +47,6 @@ _OWN_TERMS = content_terms(
     " 사용자는 도우미 도우미는 대화 요약 요청 설명 질문 논의 언급 추천 제안 안내 결정 원한다 원하며"
     " 물었다 말했다 했으며 했다 하였다 한다 있다 있으며 이며 계획 선호 정했다 알려 주었다"
 )
-_DEMONYM = re.compile(r"(?:ish|ese|ians?|ans?|ic|is?|ns?)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +134,12 @@ def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
 
 def invented(text: str, source: Source) -> list[str]:
     """Numbers, identifiers and names of `text` that the source does not hold."""
-    known = _Known(source.all_text)
+    known = Specifics(source.all_text)
     found = [n.text for n in numbers(text) if not n.forms & known.numbers]
+    found += [n.text for n in numbers(text) if n.forms & known.numbers and known.has_other(n)]
     found += [day for date, day in dates(text).items() if not known.has_date(date)]
-    found += [word for word in _names(text, source.language) if not known.has(word)]
+    found += [word for word in names_in(text, source.language) if not known.has(word)]
+    found += [f"{day}요일" for day in WEEKDAY.findall(text) if not known.has_weekday(day)]
     return list(dict.fromkeys(found))
 
 
@@ -141,52 +151,12 @@ def lost(text: str, source: Source) -> list[str]:
     """
     if not source.previous:
         return []
-    known = _Known("\n".join((text, *source.facts)))
+    known = Specifics("\n".join((text, *source.facts)))
     carried = [(n.text, bool(n.forms & known.numbers)) for n in numbers(source.previous)]
-    carried += [(w, known.has(w)) for w in _names(source.previous, source.language)]
+    carried += [(w, known.has(w)) for w in names_in(source.previous, source.language)]
     missing = list(dict.fromkeys(word for word, kept in carried if not kept))
     allowed = int(len(carried) * _LOST_SHARE) if len(carried) > _MANY_CARRIED else 0
     return missing if len(missing) > allowed else []
-
-
-class _Known:
-    """The numbers and words of a text, for looking up those of another."""
-
-    def __init__(self, text: str) -> None:
-        self.numbers = number_forms(text)
-        self._months = months_in(text)
-        self._dates, self._days = dates(text), bare_days(text)
-        self._folded = text.casefold()
-        self._terms = frozenset(lexical_terms(text))
-        self._words = frozenset(re.findall(r"[^\W\d_]+", self._folded))
-
-    def has_date(self, date: tuple[int, int]) -> bool:
-        return date in self._dates or date[1] in self._days
-
-    def has(self, word: str) -> bool:
-        folded = word.casefold()
-        if folded in self._words or (folded in self._folded and not folded.isascii()):
-            return True
-        if (month := month_of(word)) is not None:
-            return month in self._months
-        if any(c.isdigit() or c in "-&.+#" for c in word) and folded in self._folded:
-            return True
-        parts = re.findall(r"[^\W\d_]+", folded)
-        if len(parts) > 1:
-            return all(part in self._words for part in parts)
-        return set(lexical_terms(word)) <= self._terms or self._is_derived(folded)
-
-    def _is_derived(self, folded: str) -> bool:
-        """Italian stands for Italy."""
-        stem = _DEMONYM.sub("", folded)
-        return len(stem) >= 4 and any(word.startswith(stem) for word in self._words)
-
-
-def _names(text: str, language: Language) -> list[str]:
-    found = identifiers(text) + korean_names(text)
-    if language == "ko":
-        return found + [word for word in latin_words(text) if word.casefold() not in ("ai", "ok")]
-    return found + english_names(text) + re.findall(r"[가-힣]{2,}", text)
 
 
 def _of_size(candidate: Candidate, source: Source, cap_tokens: int) -> Iterator[str]:
@@ -215,7 +185,9 @@ def _of_content(text: str, source: Source) -> Iterator[str]:
     last, earlier = content_terms(source.last), content_terms(source.earlier)
     rest = (earlier | content_terms(source.previous)) - last - _OWN_TERMS
     only_last = terms & (last - earlier)
-    if len(rest) >= 8 and len(only_last) >= 4 and len(terms & rest) <= 0.15 * len(only_last):
+    aside = not terms & rest and len(only_last) >= 3
+    mostly = len(only_last) >= 4 and len(terms & rest) <= 0.15 * len(only_last)
+    if len(rest) >= 8 and (aside or mostly):
         yield "only about the last turn"
     if _copied(text, source.replies) >= _COPIED:
         yield "repeats a reply"
