@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -115,29 +115,26 @@ class Index:
         document: CleanDocument,
         entries: Sequence[Entry],
         *,
-        also: Callable[[], None] | None = None,
-    ) -> None:
-        """Store a document, replacing the one with the same id, in one transaction.
+        also: Callable[[str], None] | None = None,
+    ) -> DocumentInfo:
+        """Store a document, replacing the one with the same name, in one transaction.
 
-        `also` runs inside it, after all rows are written; if it raises, nothing is stored.
+        It takes over the id of the one that it replaces; what is returned has the id that counts.
+        `also` is called with it after all rows are written; if it raises, nothing is stored.
         """
-        spans = [(page.number, page.start, page.end, page.label) for page in document.pages]
-        row = (
-            *(info.id, info.name, info.media, info.sha256, info.bytes, info.pages, info.tokens),
-            *(info.removed_lines, json.dumps(info.warnings), json.dumps(spans), info.created),
-            *(self._embedder, document.text),
-        )
         with self._database.write() as connection:
+            old = connection.execute("SELECT id FROM documents WHERE name = ?", (info.name,))
+            info = replace(info, id=(old.fetchone() or (info.id,))[0])
             _delete(connection, info.id)
-            marks = ",".join("?" * len(row))
-            connection.execute(f"INSERT INTO documents VALUES ({marks})", row)
+            _insert_document(connection, info, document, self._embedder)
             for entry in entries:
                 _insert(connection, info, entry)
             _touch(connection)
             if also:
-                also()
+                also(info.id)
+        return info
 
-    def put_windows(self, document_id: str, windows: dict[int, Sequence[Window]]) -> None:
+    def put_windows(self, document_id: str, windows: Mapping[int, Sequence[Window]]) -> None:
         """Replace the vectors of a document's chunks by the present embedder's."""
         with self._database.write() as connection:
             for chunk_id, chunk_windows in windows.items():
@@ -272,6 +269,11 @@ class Index:
             found = [WindowHit(row[1], row[2], row[3], hits[row[0]]) for row in rows]
         return sorted(found, key=lambda hit: (-hit.cosine, hit.chunk_id, hit.start))
 
+    def has_vectors(self) -> bool:
+        """Whether there is anything for `dense` to find, so that a query needs a vector."""
+        with self._database.read() as connection:
+            return connection.execute("SELECT 1 FROM windows LIMIT 1").fetchone() is not None
+
     def close(self) -> None:
         """Close the file. Later calls raise RetrievalError."""
         self._database.close()
@@ -317,6 +319,18 @@ def _load_vectors(connection: sqlite3.Connection, ids: Ids) -> Vectors:
     )
     joined = b"".join(row[0] for row in rows)
     return np.frombuffer(joined, dtype=np.float16).reshape(len(ids), -1).astype(np.float32)
+
+
+def _insert_document(
+    connection: sqlite3.Connection, info: DocumentInfo, document: CleanDocument, embedder: str
+) -> None:
+    spans = [(page.number, page.start, page.end, page.label) for page in document.pages]
+    row = (
+        *(info.id, info.name, info.media, info.sha256, info.bytes, info.pages, info.tokens),
+        *(info.removed_lines, json.dumps(info.warnings), json.dumps(spans), info.created),
+        *(embedder, document.text),
+    )
+    connection.execute(f"INSERT INTO documents VALUES ({','.join('?' * len(row))})", row)
 
 
 def _insert(connection: sqlite3.Connection, info: DocumentInfo, entry: Entry) -> None:

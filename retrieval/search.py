@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from retrieval.embed import Embedder
 from retrieval.index import Index, WindowHit
-from retrieval.ranking import bm25, fuse, term_weights
+from retrieval.ranking import fuse, score_texts, weigh
+from retrieval.sentences import sentence_cells
 from retrieval.types import Passage, passage_body
 from retrieval.words import content_terms, hangul_share, lexical_terms
 
@@ -25,7 +26,7 @@ HANGUL_QUERY = 0.2
 class SearchWeights:
     """How much the vectors count against the keywords, and when a cosine alone is relevant."""
 
-    dense_english_only: float = 0.4
+    dense_english_only: float = 0.5
     dense_multilingual: float = 0.6
     relevant_cosine: float = 0.35
 
@@ -59,7 +60,7 @@ def search(
     dense_weight = _dense_weight(embedder, query, weights)
     chunk_ids = index.lexical(terms, N_LEXICAL, document_ids)
     hits: list[WindowHit] = []
-    if embedder is not None and dense_weight > 0:
+    if embedder is not None and dense_weight > 0 and index.has_vectors():
         hits = index.dense(embedder.embed_query(query), N_WINDOWS, document_ids)
     candidates = _candidates(index, query, terms, chunk_ids, hits)
     relevant = [c for c in candidates if c.overlap or c.cosine >= weights.relevant_cosine]
@@ -131,11 +132,21 @@ def _candidates(
     found = index.passages_by_id(list(dict.fromkeys([*chunk_ids, *near])))
     passages = list(found.values())
     total, frequencies = index.term_frequencies(terms)
-    bodies = [lexical_terms(passage_body(p.context, p.text)) for p in passages]
-    scores = bm25(term_weights(terms, frequencies, total), bodies)
+    texts = [_sentences(passage) for passage in passages]
+    scores = score_texts(weigh(query, frequencies, total), texts)
     wanted = content_terms(query)
     lowest = min(cosines.values(), default=0.0)
     return [
-        _Candidate(passage, score, cosines.get(passage.chunk_id, lowest), bool(wanted & set(body)))
-        for passage, score, body in zip(passages, scores, bodies, strict=True)
+        _Candidate(
+            passage,
+            score,
+            cosines.get(passage.chunk_id, lowest),
+            any(term in wanted for sentence in text for term in sentence),
+        )
+        for passage, score, text in zip(passages, scores, texts, strict=True)
     ]
+
+
+def _sentences(passage: Passage) -> list[list[str]]:
+    body = passage_body(passage.context, passage.text)
+    return [lexical_terms(body[start:end]) for start, end in sentence_cells(body)]

@@ -35,14 +35,18 @@ STOP_TERMS = frozenset(_STOP_TEXT.split())
 
 def lexical_terms(text: str) -> list[str]:
     """The search terms of a text in reading order, repeats included. NFD and NFC give the same."""
-    terms: list[str] = []
+    return [term for run in lexical_runs(text) for term in run]
+
+
+def lexical_runs(text: str) -> list[list[str]]:
+    """The same by the word that they come from: one stem, or all characters, then all pairs."""
+    runs: list[list[str]] = []
     for run in _RUN.findall(unicodedata.normalize("NFKC", text).lower()):
         if is_glued(run):
-            terms.extend(run)
-            terms.extend(run[i : i + 2] for i in range(len(run) - 1))
+            runs.append([*run, *(run[i : i + 2] for i in range(len(run) - 1))])
         else:
-            terms.append(_stem(run))
-    return terms
+            runs.append([_stem(run)])
+    return runs
 
 
 def content_terms(text: str) -> set[str]:

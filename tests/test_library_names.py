@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from retrieval.pipeline import walk
+from retrieval.files import walk
 
 
 def made(root: Path, *names: str) -> list[Path]:

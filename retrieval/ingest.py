@@ -1,0 +1,261 @@
+"""Files into the index: read, clean, chunk, embed, store, with progress and cancel. Knows no
+query."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from retrieval.chunk import chunk
+from retrieval.clean import clean
+from retrieval.embed import Embedder, window_spans
+from retrieval.files import Originals, digest
+from retrieval.index import Entry, Index, Window
+from retrieval.load import LoadLimits, load_file
+from retrieval.types import (
+    Chunk,
+    CleanDocument,
+    CountTokens,
+    DocumentInfo,
+    IngestReport,
+    IngestStatus,
+    LoadError,
+    Passage,
+    RetrievalError,
+    passage_body,
+)
+
+BATCH_WINDOWS = 256
+"""Many small files are embedded together, up to this many windows."""
+BATCH_FILES = 64
+STEP_WINDOWS = 32
+"""Windows between two looks at the cancel flag."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """How far one file is: `done` of `total` windows in the stage "embed", else 0 or 1 of 1."""
+
+    file: str
+    stage: str
+    """load, chunk, embed or store."""
+    done: int
+    total: int
+
+
+Report = Callable[[IngestProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRules:
+    """How files are read and cut."""
+
+    count_tokens: CountTokens
+    chunk_min_tokens: int
+    chunk_max_tokens: int
+    limits: LoadLimits
+
+
+class Cancelled(RetrievalError):
+    """The user stopped adding a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A file that is read and cut, and waits for its vectors."""
+
+    path: Path
+    info: DocumentInfo
+    document: CleanDocument
+    chunks: tuple[Chunk, ...]
+    windows: tuple[tuple[int, int, int], ...]
+    """(chunk number, start, end in the chunk's text)."""
+
+    def texts(self) -> list[str]:
+        return [window_text(self.chunks[n], start, end) for n, start, end in self.windows]
+
+
+class Ingestor:
+    """Takes files through all stages for one call of the library."""
+
+    def __init__(
+        self,
+        index: Index,
+        originals: Originals,
+        embedder: Embedder | None,
+        rules: IngestRules,
+        *,
+        progress: Report | None = None,
+        cancel: threading.Event | None = None,
+    ) -> None:
+        self._index = index
+        self._originals = originals
+        self._embedder = embedder
+        self._rules = rules
+        self._progress = progress
+        self._cancel = cancel
+
+    def run(self, files: Sequence[tuple[Path, str]]) -> Iterator[IngestReport]:
+        """One report a file, in their order. What is wrong with a file costs only that file."""
+        waiting: list[_Prepared] = []
+        for path, name in files:
+            prepared = self._prepared(path, name)
+            if isinstance(prepared, _Prepared):
+                waiting.append(prepared)
+                n_windows = sum(len(item.windows) for item in waiting)
+                if n_windows < BATCH_WINDOWS and len(waiting) < BATCH_FILES:
+                    continue
+            yield from self._finished(waiting)
+            waiting = []
+            if isinstance(prepared, IngestReport):
+                yield prepared
+        yield from self._finished(waiting)
+
+    def _prepared(self, path: Path, name: str) -> _Prepared | IngestReport:
+        try:
+            self._step(name, "load", 0, 1)
+            sha256, n_bytes = digest(path)
+            known = self._index.by_name(name)
+            if known and known.sha256 == sha256:
+                return _report(known, "unchanged", "This file is already in the library.")
+            loaded = load_file(path, self._rules.limits, cancel=self._cancel)
+            self._step(name, "chunk", 0, 1)
+            document = clean(replace(loaded, name=name))
+            chunks = chunk(
+                document,
+                count_tokens=self._rules.count_tokens,
+                min_tokens=self._rules.chunk_min_tokens,
+                max_tokens=self._rules.chunk_max_tokens,
+            )
+            info = _info(document, chunks, sha256, n_bytes)
+            if not chunks:
+                return _report(replace(info, id=""), "empty", _empty_message(document))
+            windows = windows_of(chunks, self._embedder)
+        except (LoadError, RetrievalError, OSError) as error:
+            return _failed(name, error)
+        return _Prepared(path, info, document, tuple(chunks), windows)
+
+    def _finished(self, waiting: Sequence[_Prepared]) -> Iterator[IngestReport]:
+        """Embed the windows of all waiting files together, and store each file by itself."""
+        if not waiting:
+            return
+        try:
+            windows = iter(self._embedded(waiting))
+        except RetrievalError as error:
+            if len(waiting) == 1 or isinstance(error, Cancelled):
+                yield from (_failed(item.info.name, error) for item in waiting)
+                return
+            for item in waiting:  # to find the one that cannot be embedded
+                yield from self._finished([item])
+            return
+        for item in waiting:
+            yield self._stored(item, [next(windows) for _ in item.windows])
+
+    def _embedded(self, waiting: Sequence[_Prepared]) -> list[Window]:
+        spans = [span for item in waiting for span in item.windows]
+        texts = [text for item in waiting for text in item.texts()]
+        names = [item.info.name for item in waiting for _ in item.windows]
+        made: list[Window] = []
+        for begin in range(0, len(texts), STEP_WINDOWS):
+            assert self._embedder is not None
+            self._step(names[begin], "embed", begin, len(texts))
+            vectors = self._embedder.embed_documents(texts[begin : begin + STEP_WINDOWS])
+            made.extend(
+                Window(start, end, vector)
+                for (_, start, end), vector in zip(spans[begin:], vectors, strict=False)
+            )
+        return made
+
+    def _stored(self, item: _Prepared, windows: Sequence[Window]) -> IngestReport:
+        by_chunk: dict[int, list[Window]] = {}
+        for (number, _, _), window in zip(item.windows, windows, strict=True):
+            by_chunk.setdefault(number, []).append(window)
+        entries = [
+            Entry(part, tuple(by_chunk.get(number, ()))) for number, part in enumerate(item.chunks)
+        ]
+        try:
+            self._step(item.info.name, "store", 0, 1)
+            stored = self._index.put(
+                item.info,
+                item.document,
+                entries,
+                also=lambda document_id: self._originals.keep(item.path, document_id),
+            )
+        except (RetrievalError, OSError, sqlite3.Error) as error:
+            return _failed(item.info.name, error)
+        return _report(stored, "indexed", " ".join(stored.warnings))
+
+    def _step(self, name: str, stage: str, done: int, total: int) -> None:
+        if self._cancel is not None and self._cancel.is_set():
+            raise Cancelled("Adding this file was cancelled.")
+        if self._progress is not None:
+            self._progress(IngestProgress(name, stage, done, total))
+
+
+def windows_of(
+    chunks: Sequence[Chunk | Passage], embedder: Embedder | None
+) -> tuple[tuple[int, int, int], ...]:
+    """The windows of all chunks, as (chunk number, start, end in its text)."""
+    if embedder is None:
+        return ()
+    return tuple(
+        (number, start, end)
+        for number, item in enumerate(chunks)
+        for start, end in window_spans(item.text, embedder)
+    )
+
+
+def window_text(part: Chunk | Passage, start: int, end: int) -> str:
+    """What is embedded for a window: without its headings it would often be about nothing."""
+    return passage_body(part.context, part.text[start:end])
+
+
+def _info(
+    document: CleanDocument, chunks: Sequence[Chunk], sha256: str, n_bytes: int
+) -> DocumentInfo:
+    return DocumentInfo(
+        id=secrets.token_hex(8),
+        name=document.name,
+        media=document.media,
+        pages=sum(page.number is not None for page in document.pages),
+        chunks=len(chunks),
+        tokens=sum(item.tokens for item in chunks),
+        bytes=n_bytes,
+        sha256=sha256,
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        removed_lines=document.removed_lines,
+        warnings=document.warnings,
+    )
+
+
+def _report(info: DocumentInfo, status: IngestStatus, message: str) -> IngestReport:
+    return IngestReport(
+        file=info.name,
+        status=status,
+        pages=info.pages,
+        chunks=info.chunks,
+        removed_lines=info.removed_lines,
+        message=message,
+        document_id=info.id or None,
+        tokens=info.tokens,
+        warnings=info.warnings,
+    )
+
+
+def _failed(name: str, error: RetrievalError | OSError | sqlite3.Error) -> IngestReport:
+    message = str(error)
+    if isinstance(error, OSError):
+        message = f"This file cannot be read or kept ({error.strerror or error})."
+    elif isinstance(error, sqlite3.Error):
+        message = f"The document index cannot be written ({error}); is the disk full?"
+    return IngestReport(name, "error", message=message)
+
+
+def _empty_message(document: CleanDocument) -> str:
+    reasons = " ".join(document.warnings)
+    return reasons or "No text was found in this file, so there is nothing to search."
