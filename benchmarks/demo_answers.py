@@ -23,7 +23,8 @@ from chatbot.engine.base import Engine, Finished, SamplingParams
 from chatbot.render import PieceEncoder, PromptParts, render
 from chatbot.services import load_engine
 from chatbot.settings import load_settings
-from retrieval.context import LabelledPassage, best_sentence
+from retrieval.align import best_sentence
+from retrieval.context import LabelledPassage
 from retrieval.types import Passage
 
 REPLY_TOKENS = 48
@@ -145,7 +146,7 @@ def gold_passage(example: dict[str, Any]) -> Passage:
 
 def quote(example: dict[str, Any]) -> str:
     """The sentence that the program shows beside the reply."""
-    found = best_sentence(example["question"], [LabelledPassage("1", gold_passage(example))], None)
+    found = best_sentence(example["question"], [LabelledPassage("1", gold_passage(example))])
     return found.quote if found else ""
 
 

@@ -109,7 +109,9 @@ def test_a_system_text_that_does_not_fit_is_refused_with_figures(make: MakeChat)
 
 @pytest.mark.parametrize("stop_after", [0, 3])
 def test_a_stopped_reply_is_kept_and_the_next_turn_works(make: MakeChat, stop_after: int) -> None:
-    rig = make([ScriptedReply("one two three four five six", stall_after_tokens=4), "Fine."])
+    stalled = ScriptedReply("one two three four five six", stall_after_tokens=4)
+    # A reply that is stopped before it begins never reaches the engine.
+    rig = make([stalled, "Fine."] if stop_after else ["Fine."])
     stop = threading.Event()
     if stop_after == 0:
         stop.set()

@@ -1,0 +1,186 @@
+"""Folding inside a real chat: what the model sees before, after and without a good summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chatbot.chat import Chat, TurnDone
+from chatbot.engine.scripted import ScriptedEngine, ScriptedReply
+from chatbot.errors import EngineError
+from chatbot.messages import Turn
+from chatbot.settings import Settings
+from chatbot.store import Store
+
+WINDOW_TOKENS = 512
+Answer = Callable[[str], str | Exception | ScriptedReply]
+
+
+class Rig:
+    """A chat whose engine answers questions at once and summaries as a test says."""
+
+    def __init__(self, folder: Path, summarise: Answer, **options: object) -> None:
+        self.summary_prompts: list[str] = []
+        self.chat_prompts: list[str] = []
+        self.summarise = summarise
+        self.engine = ScriptedEngine(self.answer, window_tokens=4096)
+        values = {
+            "window_tokens": WINDOW_TOKENS,
+            "reply_tokens": 64,
+            "summary_tokens": 80,
+        } | options
+        settings = Settings(data_dir=folder, **values)  # type: ignore[arg-type]
+        self.store = Store(folder / "chats.db")
+        self.chat = Chat(settings=settings, store=self.store, engine=self.engine)
+        self.id = self.store.create_conversation().id
+
+    def answer(self, prompt: str, ids: tuple[int, ...]) -> str | Exception | ScriptedReply:
+        if "You write the memory of a chat" in prompt or "Write a summary of" in prompt:
+            self.summary_prompts.append(prompt)
+            return self.summarise(prompt)
+        self.chat_prompts.append(prompt)
+        return "That is noted, and nothing else changes for now."
+
+    def ask(self, text: str) -> Turn:
+        *_, last = self.chat.reply(self.id, text)
+        assert isinstance(last, TurnDone)
+        assert self.chat.wait_for_folds(20)
+        return last.turn
+
+    def talk(self, turns: int, start: int = 0) -> list[Turn]:
+        return [
+            self.ask(f"Item {n}: the chair number {100 + n} goes to room {n}.")
+            for n in range(start, start + turns)
+        ]
+
+    def close(self) -> None:
+        self.chat.close()
+        self.store.close()
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> object:
+    rigs: list[Rig] = []
+
+    def build(summarise: Answer, **options: object) -> Rig:
+        rigs.append(Rig(tmp_path, summarise, **options))
+        return rigs[-1]
+
+    yield build
+    for rig in rigs:
+        rig.close()
+
+
+def good(prompt: str) -> str:
+    return "The user assigns numbered chairs to rooms, and the assistant takes note of it."
+
+
+Make = Callable[..., Rig]
+
+
+def test_old_turns_are_folded_and_the_summary_is_in_the_prompt(make: Make) -> None:
+    rig = make(good)
+    turns = rig.talk(24)
+    conversation = rig.store.load(rig.id)
+    assert conversation.summary is not None
+    assert 0 < conversation.summary.covers <= 22
+    assert [t.id for t in conversation.turns] == [t.id for t in turns]
+    assert conversation.summary.text.split(".")[0] in rig.chat_prompts[-1]
+    for turn in turns:
+        trace = rig.store.load_trace(turn.id)
+        assert trace is not None
+        assert trace.prompt_tokens + trace.reply_tokens <= WINDOW_TOKENS
+
+
+def test_the_newest_turns_are_never_in_a_fold(make: Make) -> None:
+    rig = make(good)
+    for n in range(20):
+        before = len(rig.summary_prompts)
+        rig.talk(1, start=n)
+        for prompt in rig.summary_prompts[before:]:
+            assert f"Item {n}:" not in prompt and f"Item {n - 1}:" not in prompt
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda prompt: "",
+        lambda prompt: "   \n ",
+        lambda prompt: "I'm sorry, please provide the conversation you want summarised.",
+        lambda prompt: "Sure! Here is what you should do with chair 999.",
+        lambda prompt: "The user met Bartholomew in 1874 at 99 Main Street.",
+        lambda prompt: EngineError("It broke."),
+        lambda prompt: ScriptedReply("The user said that ", ends_itself=False),
+    ],
+    ids=["empty", "blank", "apology", "answer", "invention", "failure", "endless"],
+)
+def test_a_bad_summary_is_replaced_by_sentences_of_the_turns(make: Make, bad: Answer) -> None:
+    rig = make(bad)
+    rig.talk(16)
+    summary = rig.store.load(rig.id).summary
+    assert summary is not None
+    assert summary.origin == "extractive"
+    assert len(rig.engine.tokenizer.encode(summary.text)) <= 80
+    assert "chair number" in summary.text or any("chair number" in f.text for f in summary.facts)
+    assert "Bartholomew" not in rig.chat_prompts[-1]
+    assert len(rig.store.load(rig.id).turns) == 16
+
+
+def test_refusals_back_off(make: Make) -> None:
+    rig = make(lambda prompt: "")
+    rig.talk(60)
+    folds = len(rig.store.summary_versions(rig.id))
+    assert folds >= 8
+    assert len(rig.summary_prompts) <= folds / 2
+
+
+def test_summary_off_folds_nothing(make: Make) -> None:
+    rig = make(good, summary="off")
+    rig.talk(16)
+    assert rig.store.load(rig.id).summary is None
+    assert rig.summary_prompts == []
+
+
+def test_extractive_asks_no_model(make: Make) -> None:
+    rig = make(good, summary="extractive")
+    rig.talk(16)
+    assert rig.summary_prompts == []
+    summary = rig.store.load(rig.id).summary
+    assert summary is not None and summary.origin == "extractive"
+
+
+def test_an_edit_before_the_fold_line_rolls_the_summary_back(make: Make) -> None:
+    rig = make(good)
+    turns = rig.talk(20)
+    assert rig.store.load(rig.id).summary is not None
+    *_, last = rig.chat.edit(rig.id, turns[2].id, "Item edited.")
+    assert isinstance(last, TurnDone)
+    prompt = rig.chat_prompts[-1]
+    assert "Item 0:" in prompt and "Item 1:" in prompt and "Item edited." in prompt
+    assert not any(f"Item {n}:" in prompt for n in range(2, 20))
+    conversation = rig.store.load(rig.id)
+    assert conversation.summary is None or conversation.summary.covers <= 2
+
+
+def test_what_was_folded_is_found_again(make: Make) -> None:
+    rig = make(good, summary_tokens=16)
+    rig.ask("By the way, the safe in the cellar opens with 48213.")
+    rig.talk(24)
+    rig.ask("Which number opens the safe in the cellar?")
+    assert "opens with 48213" in rig.chat_prompts[-1]
+
+
+def test_the_front_of_the_prompt_is_the_same_between_folds(make: Make) -> None:
+    rig = make(good)
+    turns = rig.talk(30)
+    changes = 0
+    previous = ""
+    for turn in turns:
+        trace = rig.store.load_trace(turn.id)
+        assert trace is not None
+        front = "".join(s.text for s in trace.segments if s.kind in ("system", "summary"))
+        changes += front != previous
+        previous = front
+    assert changes <= len(rig.store.summary_versions(rig.id)) + 1
