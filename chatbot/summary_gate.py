@@ -7,15 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chatbot.figures import dates, numbers
-    MEASURES,
-    Number,
-    bare_days,
-    dates,
-    month_of,
-    months_in,
-    number_forms,
-    numbers,
-)
 from chatbot.fold_plan import transcript
 from chatbot.gate_form import FORM_CHECKS, without_quotes
 from chatbot.language import Language, detect, script_shares
