@@ -24,7 +24,7 @@ from chatbot.engine.base import (
     SamplingParams,
     TextDelta,
 )
-from chatbot.engine.decode import Reader
+from chatbot.engine.decode import Reader, StopGate, Stopped
 from chatbot.engine.fair_lock import FairLock
 from chatbot.engine.kv_store import KVStore, NoReuse
 from chatbot.engine.loading import LoadedModel, load_files, load_model
@@ -61,18 +61,21 @@ class _Reply:
     stream: TextStream
     stopped: Callable[[], bool]
     started_s: float = field(default_factory=time.perf_counter)
-    prefill_s: float = 0.0
+    prefill_s: float | None = None
+    """None while the prompt is being read."""
     cached_tokens: int = 0
     completion_tokens: int = 0
 
     def usage(self) -> Usage:
         """Tokens and seconds until now."""
+        elapsed_s = time.perf_counter() - self.started_s
+        prefill_s = elapsed_s if self.prefill_s is None else self.prefill_s
         return Usage(
             prompt_tokens=len(self.prompt_ids),
             cached_tokens=self.cached_tokens,
             completion_tokens=self.completion_tokens,
-            prefill_s=self.prefill_s,
-            decode_s=time.perf_counter() - self.started_s - self.prefill_s,
+            prefill_s=prefill_s,
+            decode_s=elapsed_s - prefill_s,
         )
 
 
@@ -86,6 +89,7 @@ class TransformersEngine:
         self._tokenizer = tokenizer
         self._stop_ids = tokenizer.chat_format.stop_ids | frozenset(loaded.end_ids)
         self._store = store or NoReuse(lambda: new_cache(loaded.model))
+        self._gate = StopGate(loaded.model)
         self._lock = FairLock()
         self._info = _info(loaded)
 
@@ -121,8 +125,10 @@ class TransformersEngine:
         try:
             stream = TextStream(self._tokenizer, params.stop)
             reply = _Reply(prompt, params, stream, stop.is_set)
+            self._gate.watch(reply.stopped)
             yield from self._guarded(reply, conversation_id)
         finally:
+            self._gate.unwatch()
             self._lock.release()
 
     def forget(self, conversation_id: str) -> None:
@@ -178,10 +184,12 @@ class TransformersEngine:
         cache, reused = self._store.take_cache(conversation_id, reply.prompt_ids)
         reply.cached_tokens = reused
         reader = Reader(self._loaded.model, cache, reply.prompt_ids[:reused])
-        logits = yield from self._prefill(reader, reply, self._loaded.piece_tokens)
         finish: Finish = "cancelled"
-        if logits is not None:
+        try:
+            logits = yield from self._prefill(reader, reply, self._loaded.piece_tokens)
             finish = yield from self._decode(reader, reply, logits)
+        except Stopped:
+            pass
         if rest := reply.stream.finish():
             yield TextDelta(rest)
         self._store.give_back(conversation_id, reader.cache, reader.token_ids)
@@ -189,15 +197,17 @@ class TransformersEngine:
 
     def _prefill(
         self, reader: Reader, reply: _Reply, piece_tokens: int
-    ) -> Generator[EngineEvent, None, torch.Tensor | None]:
+    ) -> Generator[EngineEvent, None, torch.Tensor]:
         total = len(reply.prompt_ids)
-        logits: torch.Tensor | None = None
-        pieces = reader.prefill(reply.prompt_ids, piece_tokens=piece_tokens, stopped=reply.stopped)
-        for done, last in pieces:
-            logits = last
-            reply.prefill_s = time.perf_counter() - reply.started_s
+        for done, logits in reader.prefill(reply.prompt_ids, piece_tokens=piece_tokens):
+            if done == total:
+                reply.prefill_s = time.perf_counter() - reply.started_s
             yield Prefilled(done, total, reply.cached_tokens)
-        return logits
+            if done == total:
+                return logits
+            if reply.stopped():
+                raise Stopped
+        raise AssertionError("a prompt without a last token")
 
     def _decode(
         self, reader: Reader, reply: _Reply, logits: torch.Tensor

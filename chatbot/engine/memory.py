@@ -55,6 +55,7 @@ class MemoryPlan:
 
     weights: Weights
     cache: CacheKind
+    value_bytes: int
     window_tokens: int
     weights_bytes: int
     kv_bytes_per_token: int
@@ -92,6 +93,8 @@ class PlanRequest:
     window_tokens: int = 0
     piece_tokens: int = 512
     on_cuda: bool = False
+    value_bytes: int = 2
+    """Bytes of an unpacked number: 2, or 4 where a CPU has no fast 16-bit arithmetic."""
 
 
 def figures_of(config: Mapping[str, Any]) -> ModelFigures:
@@ -134,39 +137,43 @@ def figures_of(config: Mapping[str, Any]) -> ModelFigures:
     )
 
 
-def weights_bytes(figures: ModelFigures, weights: Weights) -> int:
-    """Bytes of all weights; embedding and output layer stay in 16 bit when packed."""
+def weights_bytes(figures: ModelFigures, weights: Weights, value_bytes: int = 2) -> int:
+    """Bytes of all weights; embedding and output layer stay unpacked."""
     packed = figures.linear_parameters
+    outer = value_bytes * figures.outer_parameters
     if weights == "none":
-        return 2 * figures.parameters
+        return value_bytes * packed + outer
     if weights == "int8":  # one byte, and a float32 scale for each output row
-        return packed + 4 * _output_rows(figures) + 2 * figures.outer_parameters
+        return packed + 4 * _output_rows(figures) + outer
     # Half a byte, and a float32 scale for each block of 64.
-    return packed // 2 + packed // 16 + 2 * figures.outer_parameters
+    return packed // 2 + packed // 16 + outer
 
 
-def kv_bytes_per_token(figures: ModelFigures, cache: CacheKind) -> int:
-    """Bytes of keys and values of one token in all layers."""
+def kv_bytes_per_token(figures: ModelFigures, cache: CacheKind, value_bytes: int = 2) -> int:
+    """Bytes of keys and values of one token in all layers; "16bit" is the unpacked cache."""
     vectors = 2 * figures.layers * figures.kv_heads
     if cache == "16bit":
-        return vectors * 2 * figures.head_dim
+        return vectors * value_bytes * figures.head_dim
     if cache == "int8":  # a 16-bit scale for each head and token
         return vectors * (figures.head_dim + 2)
     return vectors * (figures.head_dim // 2 + 4)  # scale and zero point
 
 
-def working_bytes(figures: ModelFigures, piece_tokens: int, window_tokens: int) -> int:
+def working_bytes(
+    figures: ModelFigures, piece_tokens: int, window_tokens: int, value_bytes: int = 2
+) -> int:
     """Peak of one piece of prefill at the end of a full window, beside weights and cache.
 
     Counted: hidden states, the feed-forward's two branches, one layer's keys and values copied
-    and repeated for all heads, the mask, and the last row's logits in 16 bit and float32.
+    and repeated for all heads, the mask, and the last row's logits, also in float32.
     """
     piece = min(piece_tokens, window_tokens)
-    hidden = 6 * piece * figures.hidden * 2
-    feed_forward = 3 * piece * figures.intermediate * 2
-    copied = 2 * window_tokens * figures.head_dim * 2 * (figures.kv_heads + figures.heads)
-    mask = 2 * piece * window_tokens
-    logits = figures.vocabulary * (2 + 4 + 4)
+    hidden = 6 * piece * figures.hidden * value_bytes
+    feed_forward = 3 * piece * figures.intermediate * value_bytes
+    vectors = 2 * window_tokens * (figures.kv_heads + figures.heads)
+    copied = vectors * figures.head_dim * value_bytes
+    mask = value_bytes * piece * window_tokens
+    logits = figures.vocabulary * (value_bytes + 4 + 4)
     return hidden + feed_forward + copied + mask + logits
 
 
@@ -180,13 +187,14 @@ def make_plan(
 ) -> MemoryPlan:
     """What fits into `available_bytes`. Pure; see MemoryPlan."""
     request = request or PlanRequest()
-    weights = weights_bytes(figures, request.weights)
+    value_bytes = request.value_bytes
+    weights = weights_bytes(figures, request.weights, value_bytes)
     reserve = reserve_bytes(weights, on_cuda=request.on_cuda)
-    per_token = kv_bytes_per_token(figures, request.cache)
+    per_token = kv_bytes_per_token(figures, request.cache, value_bytes)
     left = available_bytes - weights - reserve
 
     def fits(window_tokens: int) -> bool:
-        working = working_bytes(figures, request.piece_tokens, window_tokens)
+        working = working_bytes(figures, request.piece_tokens, window_tokens, value_bytes)
         return per_token * window_tokens + working <= left
 
     largest = _largest(fits, figures.window_tokens)
@@ -196,31 +204,15 @@ def make_plan(
     return MemoryPlan(
         weights=request.weights,
         cache=request.cache,
+        value_bytes=value_bytes,
         window_tokens=window,
         weights_bytes=weights,
         kv_bytes_per_token=per_token,
-        working_bytes=working_bytes(figures, request.piece_tokens, window),
+        working_bytes=working_bytes(figures, request.piece_tokens, window, value_bytes),
         reserve_bytes=reserve,
         available_bytes=available_bytes,
         largest_window_tokens=largest,
     )
-
-
-def piece_tokens_for(figures: ModelFigures, asked_tokens: int, *, on_cuda: bool) -> int:
-    """Tokens of one prefill piece: what was asked, on a CPU less where a piece would take long.
-
-    A piece is what a stop has to wait for. It depends on the model's size only, not on the
-    clock: other pieces give other rounding, and replies must be repeatable.
-    """
-    if on_cuda:
-        return asked_tokens
-    tokens = int(CPU_PIECE_OPERATIONS // (2 * max(1, figures.linear_parameters)))
-    power = 1 << max(4, tokens.bit_length() - 1)
-    return min(asked_tokens, power)
-
-
-CPU_PIECE_OPERATIONS = 40e9
-"""Multiply-adds (twice) of one prefill piece on a CPU: about a quarter of a second."""
 
 
 def _output_rows(figures: ModelFigures) -> int:
