@@ -41,7 +41,7 @@ class Console:
     def note(self, text: str) -> None:
         """Something worth knowing that is not the result."""
         self.clear_progress()
-        print(text, file=self.err, flush=True)
+        print(_readable(text), file=self.err, flush=True)
 
     def progress(self, text: str) -> None:
         """A passing state: overwrites itself on a terminal, is not shown elsewhere."""
@@ -63,6 +63,14 @@ class Console:
         if self._progress_shown:
             print("\r\x1b[K", end="", file=self.err, flush=True)
             self._progress_shown = False
+
+
+def _readable(text: str) -> str:
+    """A file name in the bytes of another locale (Python's surrogates) as the UTF-8 it likely is."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeError:
+        return text
 
 
 def quiet_libraries(debug: bool) -> None:

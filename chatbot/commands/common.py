@@ -34,14 +34,16 @@ def add_documents(parser: argparse.ArgumentParser) -> None:
 
 
 def checked_text(text: str, what: str) -> str:
-    """A text from the command line. Raises InputError when it is empty or not valid Unicode."""
+    """A text from the command line. Raises InputError when it is empty or not valid Unicode.
+
+    Where the locale is not UTF-8, Python hands over its bytes in disguise: they are read again.
+    """
     if not text.strip():
         raise InputError(f"{what} is empty; write one.")
     try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8")
+    except UnicodeError as error:
         raise InputError(f"{what} is not valid UTF-8; check the terminal's encoding.") from error
-    return text
 
 
 def check_paths(paths: Sequence[Path]) -> None:

@@ -1,0 +1,155 @@
+"""`context`: the prompt that each question would have, piece by piece; stores nothing."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from chatbot.budget import DEFAULT_REPLY_TOKENS, MIN_REPLY_TOKENS
+from chatbot.chat import DEMO_WINDOW_TOKENS, MAX_WINDOW_TOKENS
+from chatbot.commands.common import (
+    add_documents,
+    add_json,
+    check_paths,
+    checked_text,
+    read_documents,
+)
+from chatbot.commands.imported import fold_imported
+from chatbot.commands.questions import Question, read_questions
+from chatbot.commands.table import trace_table
+from chatbot.console import Console
+from chatbot.engine.base import ChatTokenizer
+from chatbot.engine.memory import figures_of
+from chatbot.engine.models import read_config
+from chatbot.errors import InputError
+from chatbot.interchange import read_conversation, trace_record
+from chatbot.messages import Conversation, PromptTrace
+from chatbot.parts import count_with, load_model_tokenizer, open_library
+from chatbot.prompting import PromptBuilder
+from chatbot.records import new_id
+from chatbot.settings import Settings, flags_of, load_settings
+from retrieval.pipeline import Library
+
+MIN_WINDOW_TOKENS = 64
+"""The settings refuse less."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--conversation",
+        type=Path,
+        metavar="FILE",
+        help='JSON: {"messages": [{"role", "content", "id", "name", "created"}]} or such a list',
+    )
+    add_documents(parser)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--question", metavar="TEXT", help="one question")
+    source.add_argument(
+        "--questions",
+        type=Path,
+        metavar="FILE",
+        help='one {"question", "id", "documents": [names] or null} in JSON per line',
+    )
+    parser.add_argument(
+        "--prompt-tokens",
+        type=int,
+        metavar="N",
+        help="limit of the whole prompt; the window is then N plus the reply's tokens",
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
+    """Print one trace per question."""
+    settings = _limited(arguments, settings)
+    questions = (
+        [Question(checked_text(arguments.question, "The question"))]
+        if arguments.questions is None
+        else read_questions(arguments.questions)
+    )
+    check_paths(arguments.documents)
+    given = arguments.conversation
+    conversation = Conversation(id=new_id()) if given is None else read_conversation(given)
+    tokenizer = load_model_tokenizer(settings, progress=console.model_progress)
+    with ExitStack() as stack:
+        library, ids = None, {}
+        if arguments.documents:
+            library = stack.enter_context(_temporary_library(settings, tokenizer, console))
+            ids = read_documents(library, arguments.documents, console)
+        builder = PromptBuilder(tokenizer, settings, library)
+        window = _window_tokens(settings)
+        budget = builder.budget(window)
+        conversation = fold_imported(
+            conversation, builder, settings, window_tokens=window, console=console
+        )
+        for question in questions:
+            scope = replace(conversation, document_ids=_scope(question, ids))
+            _show(question, builder.build(scope, question.text, budget).trace, arguments, console)
+    return 0
+
+
+def _show(
+    question: Question, trace: PromptTrace, arguments: argparse.Namespace, console: Console
+) -> None:
+    if arguments.json:
+        own_id = {} if question.id is None else {"id": question.id}
+        console.json(own_id | trace_record(trace))
+    else:
+        console.result(trace_table(trace))
+
+
+def _limited(arguments: argparse.Namespace, settings: Settings) -> Settings:
+    """With --prompt-tokens, settings whose window leaves exactly so many to the prompt."""
+    limit: int | None = arguments.prompt_tokens
+    if limit is None:
+        return settings
+    if limit < 1:
+        raise InputError("--prompt-tokens must be at least 1.")
+    # As in a chat: a quarter of the window. Never more than half, or the limit would be higher.
+    automatic = min(DEFAULT_REPLY_TOKENS, max(limit // 3, MIN_REPLY_TOKENS))
+    reply = min(settings.reply_tokens or automatic, limit)
+    if limit + reply < MIN_WINDOW_TOKENS:
+        raise InputError(
+            f"--prompt-tokens {limit} gives a window of {limit + reply} tokens; the smallest is "
+            f"{MIN_WINDOW_TOKENS}."
+        )
+    flags = flags_of(arguments)
+    return load_settings({**flags, "window_tokens": limit + reply, "reply_tokens": reply})
+
+
+def _window_tokens(settings: Settings) -> int:
+    """The window that a chat would have; with --tokenizer, that of a large model."""
+    if settings.window_tokens:
+        return settings.window_tokens
+    if settings.tokenizer is not None:
+        return MAX_WINDOW_TOKENS
+    config = read_config(settings.model, cache_dir=settings.cache_dir)
+    usual = DEMO_WINDOW_TOKENS if config.kind == "demo" else MAX_WINDOW_TOKENS
+    return min(usual, figures_of(config.config).window_tokens)
+
+
+@contextmanager
+def _temporary_library(
+    settings: Settings, tokenizer: ChatTokenizer, console: Console
+) -> Iterator[Library]:
+    with tempfile.TemporaryDirectory(prefix="chatbot-context-") as folder:
+        private = settings.model_copy(update={"data_dir": Path(folder)})
+        count = count_with(tokenizer)
+        with closing(open_library(private, count, progress=console.model_progress)) as library:
+            yield library
+
+
+def _scope(question: Question, ids: dict[str, str]) -> tuple[str, ...]:
+    if question.documents is None:
+        return tuple(ids.values())
+    unknown = [name for name in question.documents if name not in ids]
+    if unknown:
+        raise InputError(
+            f"There is no document {unknown[0]!r} for the question {question.text[:60]!r}; "
+            "name it under --documents."
+        )
+    return tuple(ids[name] for name in question.documents)

@@ -1,0 +1,57 @@
+"""Runs the command line for tests: inside this process with chosen parts, or as a program."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chatbot.cli import main
+from chatbot.console import Console
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[Any]:
+        """Stdout as JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def inside(*arguments: object) -> Outcome:
+    """Run a command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    code = main([str(argument) for argument in arguments], Console(out, err))
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+def program(
+    *arguments: object,
+    module: Sequence[str] = ("-m", "chatbot"),
+    stdin: str = "",
+    **environment: str,
+) -> Outcome:
+    """Run a command as a program of its own."""
+    done = subprocess.run(
+        [sys.executable, *module, *(str(argument) for argument in arguments)],
+        input=stdin.encode(),
+        capture_output=True,
+        env={**os.environ, **environment},
+        timeout=120,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
