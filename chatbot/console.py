@@ -66,7 +66,7 @@ class Console:
 
 
 def _readable(text: str) -> str:
-    """A file name in the bytes of another locale (Python's surrogates) as the UTF-8 it likely is."""
+    """A file name in the bytes of another locale, as the UTF-8 that it most likely is."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     except UnicodeError:
