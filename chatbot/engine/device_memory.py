@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 CGROUP = Path("/sys/fs/cgroup")
+_CUDA_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+_CPU_FLAGS = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,8 @@ def cpu_memory() -> Memory:
 
 def cuda_memory() -> Memory | None:
     """The current CUDA device's memory, or None where there is no such device."""
+    if sys.platform == "linux" and not any(map(Path.exists, _CUDA_DEVICES)):
+        return None  # known without the seconds that importing torch takes
     import torch
 
     if not torch.cuda.is_available():
@@ -54,6 +59,19 @@ def cuda_memory() -> Memory | None:
     # What this process's allocator holds without using it is available too.
     unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     return Memory(total, free + unused)
+
+
+def has_fast_bfloat16() -> bool:
+    """Whether this CPU computes in bfloat16 itself.
+
+    Where it does not, float32 is faster in spite of twice the bytes: 3.4 times in prefill and
+    1.3 in decoding with the demo model on an AVX-512 machine.
+    """
+    try:
+        flags = _CPU_FLAGS.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # not Linux
+        return False
+    return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", flags) is not None
 
 
 def device_memory(*, on_cuda: bool) -> Memory:

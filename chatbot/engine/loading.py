@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chatbot.engine.cache_folder import Progress, gib
 from chatbot.engine.device_memory import device_memory
 from chatbot.engine.memory import (
-    MIN_WINDOW_TOKENS,
     MemoryPlan,
     ModelFigures,
     PlanRequest,
     Weights,
     figures_of,
-    make_plan,
 )
 from chatbot.engine.models import ModelFiles, locate, read_config
-from chatbot.errors import ModelError, SettingsError
+from chatbot.engine.planning import advice, best_plan
+from chatbot.engine.window import checked_window
+from chatbot.errors import ModelError
 from chatbot.settings import Settings
 
 
@@ -98,15 +98,9 @@ def chosen_weights(settings: Settings, device: str) -> Weights:
 
 def request_of(settings: Settings, figures: ModelFigures, *, device: str) -> PlanRequest:
     """The settings as the arithmetic wants them. Raises SettingsError for too long a window."""
-    if settings.window_tokens > figures.window_tokens:
-        message = (
-            f"window_tokens is {settings.window_tokens}, but the model was trained for "
-            f"{figures.window_tokens}; choose at most that."
-        )
-        raise SettingsError(message)
     return PlanRequest(
         weights=chosen_weights(settings, device),
-        window_tokens=settings.window_tokens,
+        window_tokens=checked_window(settings, figures),
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=device == "cuda",
     )
@@ -117,48 +111,20 @@ def checked_plan(settings: Settings, figures: ModelFigures) -> MemoryPlan:
     device = chosen_device(settings)
     request = request_of(settings, figures, device=device)
     available = device_memory(on_cuda=request.on_cuda).available_bytes
-    if device == "cpu" and request.weights == "none" and not has_fast_bfloat16():
-        wide = make_plan(figures, available, replace(request, value_bytes=4))
-        if wide.fits:
-            return wide
-    plan = make_plan(figures, available, request)
+    plan = best_plan(figures, available, request)
     if not plan.fits:
-        raise ModelError(does_not_fit(settings.model, plan, figures, device))
+        raise ModelError(does_not_fit(settings.model, plan, figures, request))
     return plan
 
 
-def has_fast_bfloat16() -> bool:
-    """Whether this CPU computes in bfloat16 itself.
-
-    Where it does not, float32 is faster in spite of twice the bytes: 3.4 times in prefill and
-    1.3 in decoding with the demo model on an AVX-512 machine.
-    """
-    import torch
-
-    probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, probe, bool)() for probe in probes)
-
-
-def does_not_fit(name: str, plan: MemoryPlan, figures: ModelFigures, device: str) -> str:
+def does_not_fit(name: str, plan: MemoryPlan, figures: ModelFigures, request: PlanRequest) -> str:
     """One sentence: what is needed, what is there, and what to do."""
-    place = "on the CUDA device" if device == "cuda" else "in memory"
-    way_out = "choose a smaller model"
-    if plan.largest_window_tokens >= MIN_WINDOW_TOKENS:
-        way_out = f"choose --window-tokens {plan.largest_window_tokens} or less"
-    else:
-        smaller = [w for w in ("int8", "int4") if _fits_with(w, plan, figures, device)]
-        if smaller:
-            way_out = f"choose --quantization {smaller[0]}"
+    place = "on the CUDA device" if request.on_cuda else "in memory"
     return (
-        f"{name} does not fit: a window of {plan.window_tokens} tokens takes "
-        f"{gib(plan.total_bytes)} and {gib(plan.available_bytes)} are free {place}; {way_out}, "
-        "or close other programs."
+        f"{name} does not fit: with a window of {plan.window_tokens} tokens it takes "
+        f"{gib(plan.total_bytes)} and {gib(plan.available_bytes)} are free {place}. "
+        f"{advice(figures, plan, request)[0]}"
     )
-
-
-def _fits_with(weights: Weights, plan: MemoryPlan, figures: ModelFigures, device: str) -> bool:
-    request = PlanRequest(weights=weights, on_cuda=device == "cuda")
-    return weights != plan.weights and make_plan(figures, plan.available_bytes, request).fits
 
 
 def check_architecture(name: str, config: Mapping[str, Any]) -> None:

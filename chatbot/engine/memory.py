@@ -198,9 +198,9 @@ def make_plan(
         return per_token * window_tokens + working <= left
 
     largest = _largest(fits, figures.window_tokens)
-    window = request.window_tokens or max(
-        min(largest, DEFAULT_WINDOW_TOKENS), min(MIN_WINDOW_TOKENS, figures.window_tokens)
-    )
+    # When nothing fits, the wanted window shows by how much.
+    wanted = min(DEFAULT_WINDOW_TOKENS, figures.window_tokens)
+    window = request.window_tokens or min(largest or wanted, wanted)
     return MemoryPlan(
         weights=request.weights,
         cache=request.cache,

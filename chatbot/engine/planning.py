@@ -1,0 +1,203 @@
+"""What fits before anything is loaded: the plan of the command line, as data and as text.
+
+Knows names and settings; the arithmetic is in `memory`, and no weights are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from chatbot.engine.cache_folder import gib
+from chatbot.engine.device_memory import (
+    Memory,
+    cpu_memory,
+    cuda_memory,
+    has_fast_bfloat16,
+    parse_bytes,
+)
+from chatbot.engine.known_models import KNOWN_CONFIGS
+from chatbot.engine.memory import (
+    CACHES,
+    DEFAULT_WINDOW_TOKENS,
+    WEIGHTS,
+    MemoryPlan,
+    ModelFigures,
+    PlanRequest,
+    figures_of,
+    kv_bytes_per_token,
+    make_plan,
+    weights_bytes,
+)
+from chatbot.engine.models import read_config
+from chatbot.engine.window import checked_window
+from chatbot.settings import Settings
+
+
+def plan_command(settings: Settings, device_memory: str | None = None) -> dict[str, Any]:
+    """What the configured model would take, for `python -m chatbot plan`.
+
+    `device_memory` such as "12GiB" stands for a CUDA device of that size, or for the machine's
+    memory with `device` set to cpu; None measures what is free now. Raises InputError and
+    ModelError with one sentence.
+    """
+    known = read_config(settings.model, cache_dir=settings.cache_dir)
+    figures = figures_of(known.config)
+    memory, on_cuda, measured = _memory(settings, device_memory)
+    request = PlanRequest(
+        weights=_weights(settings, on_cuda),
+        window_tokens=checked_window(settings, figures),
+        piece_tokens=settings.prefill_piece_tokens,
+        on_cuda=on_cuda,
+    )
+    report = plan_report(figures, memory.available_bytes, request)
+    return {
+        "model": settings.model,
+        "source": known.source,
+        "device": "cuda" if on_cuda else "cpu",
+        "device_memory_bytes": memory.total_bytes,
+        "memory_measured": measured,
+        **report,
+    }
+
+
+def best_plan(figures: ModelFigures, available_bytes: int, request: PlanRequest) -> MemoryPlan:
+    """The plan that a model is loaded by: 32-bit numbers where those are faster and fit."""
+    if not request.on_cuda and request.weights == "none" and not has_fast_bfloat16():
+        wide = make_plan(figures, available_bytes, replace(request, value_bytes=4))
+        if wide.fits and wide.window_tokens >= _wanted_window(figures, request):
+            return wide
+    return make_plan(figures, available_bytes, request)
+
+
+def plan_report(
+    figures: ModelFigures, available_bytes: int, request: PlanRequest
+) -> dict[str, Any]:
+    """All figures of a plan, and the alternatives. Pure; sizes in bytes and tokens."""
+    chosen = best_plan(figures, available_bytes, request)
+    options = [
+        make_plan(figures, available_bytes, replace(request, weights=weights, cache=cache))
+        for weights in WEIGHTS
+        for cache in CACHES
+    ]
+    return {
+        "available_bytes": available_bytes,
+        "parameters": figures.parameters,
+        "trained_window_tokens": figures.window_tokens,
+        "weights_bytes": {kind: weights_bytes(figures, kind) for kind in WEIGHTS},
+        "kv_bytes_per_token": {kind: kv_bytes_per_token(figures, kind) for kind in CACHES},
+        "chosen": _plan_dict(chosen),
+        "options": [_plan_dict(option) for option in options],
+        "advice": advice(figures, chosen, request),
+    }
+
+
+def advice(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> list[str]:
+    """What to do, best first; empty when the plan fits with the whole wanted window."""
+    if plan.fits:
+        if plan.window_tokens >= _wanted_window(figures, request):
+            return []
+        return [f"The window is cut to {plan.window_tokens} tokens, the most that fits."]
+    found = []
+    if plan.largest_window_tokens:
+        found.append(f"Choose --window-tokens {plan.largest_window_tokens} or less.")
+    for weights in WEIGHTS[WEIGHTS.index(plan.weights) + 1 :]:
+        other = make_plan(figures, plan.available_bytes, replace(request, weights=weights))
+        if other.fits:
+            found.append(
+                f"Choose --quantization {weights}: it takes {gib(other.total_bytes)} with a "
+                f"window of {other.window_tokens} tokens."
+            )
+    if smaller := _smaller_model(figures, plan, request):
+        found.append(smaller)
+    return found or ["Choose a model with fewer parameters; not even 4-bit weights fit."]
+
+
+def format_plan(report: dict[str, Any]) -> str:
+    """The plan as a few lines for people."""
+    chosen = report["chosen"]
+    measured = "free now" if report["memory_measured"] else "given"
+    fits = "It fits." if chosen["fits"] else f"It lacks {gib(chosen['missing_bytes'])}."
+    weights = _weights_name(chosen["quantization"], chosen["value_bytes"])
+    lines = [
+        f"{report['model']} ({report['parameters'] / 1e9:.2f} billion parameters, from "
+        f"{report['source']})",
+        f"Memory: {gib(report['available_bytes'])} {measured} on {report['device']}",
+        f"Weights ({weights}): {gib(chosen['weights_bytes'])}",
+        f"Window of {chosen['window_tokens']} tokens: {gib(chosen['kv_bytes'])} of cache "
+        f"({chosen['kv_bytes_per_token'] / 1024:.1f} KiB a token)",
+        f"Work and reserve: {gib(chosen['working_bytes'] + chosen['reserve_bytes'])}",
+        f"Together: {gib(chosen['total_bytes'])}. {fits}",
+        *report["advice"],
+        "",
+        "Largest window that fits, by weights and cache:",
+    ]
+    lines += [f"  {line}" for line in _table(report["options"])]
+    return "\n".join(lines)
+
+
+def _wanted_window(figures: ModelFigures, request: PlanRequest) -> int:
+    return request.window_tokens or min(DEFAULT_WINDOW_TOKENS, figures.window_tokens)
+
+
+def _memory(settings: Settings, given: str | None) -> tuple[Memory, bool, bool]:
+    """Memory, whether it is a CUDA device's, and whether it was measured."""
+    if given is not None:
+        n_bytes = parse_bytes(given)
+        return Memory(n_bytes, n_bytes), settings.device != "cpu", False
+    found = None if settings.device == "cpu" else cuda_memory()
+    if found is not None:
+        return found, True, True
+    return cpu_memory(), settings.device == "cuda", True
+
+
+def _weights(settings: Settings, on_cuda: bool) -> Any:
+    if settings.quantization == "auto":
+        return "int8" if on_cuda and settings.model != "demo" else "none"
+    return settings.quantization
+
+
+def _plan_dict(plan: MemoryPlan) -> dict[str, Any]:
+    return {
+        "quantization": plan.weights,
+        "cache": plan.cache,
+        "value_bytes": plan.value_bytes,
+        "window_tokens": plan.window_tokens,
+        "weights_bytes": plan.weights_bytes,
+        "kv_bytes_per_token": plan.kv_bytes_per_token,
+        "kv_bytes": plan.kv_bytes,
+        "working_bytes": plan.working_bytes,
+        "reserve_bytes": plan.reserve_bytes,
+        "total_bytes": plan.total_bytes,
+        "fits": plan.fits,
+        "missing_bytes": plan.missing_bytes,
+        "largest_window_tokens": plan.largest_window_tokens,
+    }
+
+
+def _smaller_model(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> str | None:
+    """The largest model of the built-in table that fits with the same settings."""
+    fitting = []
+    for name, config in KNOWN_CONFIGS.items():
+        other = figures_of(config)
+        if name == "demo" or other.parameters >= figures.parameters:
+            continue
+        window = min(request.window_tokens, other.window_tokens)
+        if make_plan(other, plan.available_bytes, replace(request, window_tokens=window)).fits:
+            fitting.append((other.parameters, name))
+    return f"Choose a smaller model such as {max(fitting)[1]}." if fitting else None
+
+
+def _table(options: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for weights in WEIGHTS:
+        cells = []
+        for option in (o for o in options if o["quantization"] == weights):
+            window = option["largest_window_tokens"]
+            cells.append(f"{option['cache']} {window or '-':>7}")
+        lines.append(f"{_weights_name(weights):<7} {'   '.join(cells)}")
+    return lines
+
+
+def _weights_name(weights: str, value_bytes: int = 2) -> str:
+    return f"{8 * value_bytes} bit" if weights == "none" else weights
