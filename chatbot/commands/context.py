@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conversation",
         type=Path,
         metavar="FILE",
-        help='JSON: {"messages": [{"role", "content", "id", "name", "created"}]} or such a list',
+        help='JSON: {"messages": [{"role", "content", "id", "name", "created"}]} or such a list; '
+        "its old turns are folded as --summary says, here extractive unless the flag is given",
     )
     add_documents(parser)
     source = parser.add_mutually_exclusive_group(required=True)
@@ -66,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
     """Print one trace per question."""
     settings = _limited(arguments, settings)
+    if arguments.summary is None and settings.summary == "model":
+        settings = settings.model_copy(update={"summary": "extractive"})
     questions = (
         [Question(checked_text(arguments.question, "The question"))]
         if arguments.questions is None
