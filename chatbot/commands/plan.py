@@ -1,0 +1,29 @@
+"""`plan`: what fits into memory, from a model's configuration alone."""
+
+from __future__ import annotations
+
+import argparse
+
+from chatbot.commands.common import add_json
+from chatbot.console import Console
+from chatbot.engine.planning import format_plan, plan_command
+from chatbot.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--device-memory",
+        metavar="SIZE",
+        help="plan for so much memory, such as 12GiB, instead of what is free now",
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
+    """Nothing is loaded; only the configuration of a hub model is fetched."""
+    report = plan_command(settings, arguments.device_memory)
+    if arguments.json:
+        console.json(report)
+    else:
+        console.result(format_plan(report))
+    return 0
