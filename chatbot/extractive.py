@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import prompts
-from chatbot.facts import salience, shortened
+from chatbot.facts import FENCED, is_prose, salience, shortened
 from chatbot.messages import Message, Turn
 from retrieval.sentences import sentences
 from retrieval.types import CountTokens
@@ -27,14 +27,14 @@ Embed = Callable[[list[str]], npt.NDArray[np.float32]]
 
 MAX_CONSIDERED = 400
 """Sentences compared with each other; of longer spans the most specific ones."""
-_USER_BONUS = 1.5
+_LEAST_COST = 14
+"""Tokens that a sentence counts for at least, so that crumbs do not win by being short."""
+_USER_BONUS = 0.75
 _OLD_SHARE = 0.6
 """Most of the cap that an earlier summary may keep."""
 _REPLY_DISCOUNT = 0.5
 _LONGEST_SHARE = 0.4
 """A sentence longer than this share of the cap is shortened."""
-_CHARACTERS = re.compile(r"[^\W\d_]")
-_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ def _of_turns(turns: Sequence[Turn], language: str) -> Iterator[_Sentence]:
     for turn in turns:
         for message in (*turn.user, *turn.assistant):
             speaker = _speaker(message, language)
-            for text in sentences(_FENCE.sub(" ", message.content)):
+            for text in sentences(FENCED.sub("\n\n", message.content)):
                 line = " ".join(text.split())
-                if len(_CHARACTERS.findall(line)) < 4 or not content_terms(line):
+                if not is_prose(line) or not content_terms(line):
                     continue
                 weight = salience(line).weight
                 if message.role == "user":
@@ -166,7 +166,7 @@ def _ranked(
     central = central / max(float(central.max()), 1e-9)
     weights = np.array([sentence.weight for sentence in pool])
     # Long sentences must be worth their room, but not so much that only crumbs are chosen.
-    costs = np.array([max(8, count_tokens(sentence.text)) for sentence in pool]) ** 0.5
+    costs = np.array([max(_LEAST_COST, count_tokens(sentence.text)) for sentence in pool]) ** 0.5
     values = (weights + 2.0 * central + 0.1) / costs
     redundancy = np.zeros(len(pool))
     left = np.ones(len(pool), dtype=bool)

@@ -24,10 +24,18 @@ _PREFERENCE = patterns("preference")
 _DECISION = patterns("decision")
 _CORRECTION = patterns("correction")
 _PERSONAL = patterns("personal")
+_NOT_PROSE = re.compile(r"\s*(?:#|\||->|=>|>>>|\$ |//|/\*|<\w|@\w|\*{2}[^*]+\*{2}:?\s*$)")
+_ITEM = re.compile(r"\s*(?:[-*•·]|\d{1,3}[.)])\s+")
+_LETTER = re.compile(r"[^\W_]")
+_CODE = re.compile(
+    r"\w\(\w*\)|[{}]|==|\+=|=>|->|\w_\w+\s?=|^\s*\w+: \S+(?: \S+)?$|^(?:import|def|return|const)\s"
+)
 _QUESTION = re.compile(
     r"[?？]\s*$|(?:까요|나요|은가요|ㄴ가요|습니까|줘|주세요|줄래|알려줘)[.!?]*\s*$"
 )
 _CLAUSE_END = re.compile(r"[,;:)](?=\s)|\s[–—-]\s|(?<=고|며|서|데|만)(?=\s)")
+FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+"""A block of code, open or closed."""
 _WEIGHTS = {"figure": 2.0, "name": 1.5, "preference": 2.0, "decision": 1.5, "correction": 2.5}
 _LEAST_WEIGHT = 2.0
 
@@ -60,6 +68,18 @@ def salience(sentence: str) -> Salience:
     if _QUESTION.search(sentence):
         weight -= 1.0 if "figure" in kinds else 2.0
     return Salience(frozenset(kinds), max(0.0, weight))
+
+
+def is_prose(line: str) -> bool:
+    """Whether a line is a sentence rather than a heading, a table row, code or a bare label."""
+    if _NOT_PROSE.match(line) or line.endswith((":", "：", "{", ";", ">")):
+        return False
+    letters = len(_LETTER.findall(line))
+    if letters < 0.55 * len(line.replace(" ", "")) or _CODE.search(line):
+        return False
+    item = _ITEM.match(line)
+    words = len(line[item.end() if item else 0 :].split())
+    return words >= (4 if item else 2) or letters >= 8
 
 
 def extract_facts(turns: Sequence[Turn]) -> tuple[Fact, ...]:
@@ -116,9 +136,9 @@ def shortened(sentence: str, max_characters: int) -> str:
 
 def _lines(message: Message) -> list[str]:
     lines: list[str] = []
-    for sentence in sentences(message.content):
+    for sentence in sentences(FENCED.sub("\n\n", message.content)):
         line = " ".join(sentence.split())
-        if salience(line).weight >= _LEAST_WEIGHT and content_terms(line):
+        if is_prose(line) and salience(line).weight >= _LEAST_WEIGHT and content_terms(line):
             lines.append(shortened(line, MAX_FACT_CHARACTERS))
     return lines
 
