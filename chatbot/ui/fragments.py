@@ -136,16 +136,26 @@ def _notices_html(turn: Turn, language: Language, trace: PromptTrace | None) -> 
 
 def _sources_html(turn: Turn, language: Language) -> str:
     best = _best_html(turn.best_sentence, language)
-    if not turn.citations:
+    cited = [c for c in turn.citations if not _same_place(c, turn.best_sentence)]
+    if not cited:
         return f'<section class="sources">{best}</section>' if best else ""
-    first = _list_html(turn.citations[:_OPEN_SOURCES], language)
-    rest = turn.citations[_OPEN_SOURCES:]
+    first = _list_html(cited[:_OPEN_SOURCES], language)
+    rest = cited[_OPEN_SOURCES:]
     more = ""
     if rest:
         text = esc(tr(language, "source.more", count=len(rest)))
         more = f"<details><summary>{text}</summary>{_list_html(rest, language)}</details>"
     title = esc(tr(language, "source.title"))
     return f'<section class="sources">{best}<h4>{title}</h4>{first}{more}</section>'
+
+
+def _same_place(citation: Citation, other: Citation | None) -> bool:
+    """Whether both quote the same words, which need not be shown twice."""
+    return other is not None and (citation.document_id, citation.start, citation.end) == (
+        other.document_id,
+        other.start,
+        other.end,
+    )
 
 
 def _list_html(citations: Sequence[Citation], language: Language) -> str:
@@ -163,7 +173,8 @@ def _unsupported_html(turn: Turn, language: Language) -> str:
     if not turn.unsupported:
         return ""
     items = "".join(f"<li>{esc(text)}</li>" for text in turn.unsupported)
-    text = esc(tr(language, "source.unsupported", count=len(turn.unsupported)))
+    key = "source.unsupported" if len(turn.unsupported) > 1 else "source.one_unsupported"
+    text = esc(tr(language, key, count=len(turn.unsupported)))
     return f'<details class="unsupported-list"><summary>{text}</summary><ul>{items}</ul></details>'
 
 

@@ -104,7 +104,8 @@ class Inbox:
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > self.max_bytes:
             return JSONResponse({"error": "too_large"}, status_code=413)
-        path = self.folder / secrets.token_hex(16)
+        shown = clean_name(unquote(name))
+        path = self.folder / (secrets.token_hex(16) + suffix_of(shown))
         complete = False
         try:
             with path.open("wb") as file:
@@ -116,7 +117,7 @@ class Inbox:
                 path.unlink(missing_ok=True)
         if not complete:
             return JSONResponse({"error": "too_large"}, status_code=413)
-        return JSONResponse({"token": self.put(path, clean_name(unquote(name)), owner)})
+        return JSONResponse({"token": self.put(path, shown, owner)})
 
     async def _copy(self, request: Request, file: IO[bytes]) -> bool:
         size_bytes = 0
@@ -137,6 +138,12 @@ def clean_name(name: str) -> str:
         end = dot + suffix if stem and len(suffix) <= 10 else ""
         last = last[: MAX_NAME_CHARACTERS - len(end)] + end
     return last or "file"
+
+
+def suffix_of(name: str) -> str:
+    """The format that a name claims, such as ".pdf", or "" for anything unusual."""
+    found = re.search(r"\.[A-Za-z0-9]{1,8}$", name)
+    return found.group().lower() if found else ""
 
 
 def cookie_of(header: str) -> str:

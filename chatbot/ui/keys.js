@@ -92,7 +92,7 @@
   });
   const sendingRow = (file) => {
     const row = document.createElement('li');
-    row.className = 'row job';
+    row.className = 'item job';
     const name = document.createElement('span');
     name.className = 'name'; name.textContent = file.name;
     const facts = document.createElement('span');
@@ -189,9 +189,9 @@
   };
 
   document.addEventListener('click', (event) => {
-    const button = event.target.closest('button[data-act], #new-chat');
+    const button = event.target.closest('button[data-act]');
     if (button) {
-      const action = actions[button.dataset.act || 'new'];
+      const action = actions[button.dataset.act];
       if (action) { event.preventDefault(); action(button); }
       return;
     }

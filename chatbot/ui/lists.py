@@ -28,7 +28,7 @@ def conversations_html(
     if not listed:
         return f'<p class="none">{esc(tr(language, "side.no_chats"))}</p>'
     rows = "".join(_conversation(language, c, c.id == current, c.id in running) for c in listed)
-    return f'<ul class="rows">{rows}</ul>'
+    return f'<ul class="items">{rows}</ul>'
 
 
 def _conversation(language: Language, listed: Listed, is_current: bool, is_running: bool) -> str:
@@ -37,7 +37,7 @@ def _conversation(language: Language, listed: Listed, is_current: bool, is_runni
     dot = f'<i class="running" title="{esc(tr(language, "side.running"))}"></i>'
     here = ' aria-current="page"' if is_current else ""
     return (
-        f'<li class="row{" current" if is_current else ""}" data-id="{cid}">'
+        f'<li class="item{" current" if is_current else ""}" data-id="{cid}">'
         f'<button type="button" class="t" data-act="open" data-id="{cid}" title="{title}"'
         f"{here}>{dot if is_running else ''}"
         f"<span>{title}</span></button>"
@@ -57,7 +57,7 @@ def documents_html(
     rows += "".join(_document(language, d, d.id in used) for d in documents)
     if not rows:
         return f'<p class="none">{esc(tr(language, "side.no_documents"))}</p>'
-    return f'<ul class="rows">{rows}</ul>'
+    return f'<ul class="items">{rows}</ul>'
 
 
 def _document(language: Language, document: DocumentInfo, is_used: bool) -> str:
@@ -69,7 +69,7 @@ def _document(language: Language, document: DocumentInfo, is_used: bool) -> str:
     warnings = "".join(f'<p class="warn">{esc(text)}</p>' for text in document.warnings)
     use = esc(tr(language, "document.use", name=document.name))
     return (
-        f'<li class="row document" data-id="{did}"><label title="{use}"><input type="checkbox" '
+        f'<li class="item document" data-id="{did}"><label title="{use}"><input type="checkbox" '
         f'data-act="use" data-id="{did}" aria-label="{use}"{" checked" if is_used else ""}>'
         f'<span class="name" title="{name}">{name}</span>'
         f'<span class="facts">{esc(" · ".join(facts))}</span></label>'
@@ -85,13 +85,13 @@ def _job(language: Language, job: JobRow) -> str:
             f'aria-label="{esc(tr(language, "document.dismiss"))}">{icon("close")}</button>'
         )
         return (
-            f'<li class="row job error"><span class="name" title="{name}">{name}</span>{close}'
+            f'<li class="item job error"><span class="name" title="{name}">{name}</span>{close}'
             f'<p class="warn" role="alert">{esc(job.message)}</p></li>'
         )
     share = f' style="width:{100 * job.fraction:.0f}%"' if job.fraction is not None else ""
     kind = "" if job.fraction is not None else " endless"
     return (
-        f'<li class="row job"><span class="name" title="{name}">{name}</span>'
+        f'<li class="item job"><span class="name" title="{name}">{name}</span>'
         f'<span class="facts">{esc(tr(language, f"job.{job.state}"))}</span>'
         f'<span class="progress{kind}"><i{share}></i></span></li>'
     )

@@ -204,7 +204,9 @@ class _Wiring:
         }
 
     def _named(self, updates: Updates) -> dict[Any, Any]:
-        return {self._widgets[name]: value for name, value in updates.items()}
+        # No update at all is written as one that changes nothing.
+        named = {self._widgets[name]: value for name, value in updates.items()}
+        return named or {self._widgets["timer"]: gr.skip()}
 
     def _load(self, cid: str, language: str, request: gr.Request) -> dict[Any, Any]:
         accept = request.headers.get("accept-language", "")

@@ -146,7 +146,8 @@ def settings_html(language: Language) -> str:
 
 def new_chat_html(language: Language) -> str:
     """The button that starts a chat."""
-    return f"{icon('plus')}<span>{esc(tr(language, 'side.new'))}</span>"
+    text = esc(tr(language, "side.new"))
+    return f'<button type="button" data-act="new">{icon("plus")}<span>{text}</span></button>'
 
 
 def last_of(conversation: Conversation | None) -> Usage | None:
@@ -167,7 +168,7 @@ def upload_html(language: Language, limit_mb: int) -> str:
         f'<button type="button" class="drop" data-act="pick" data-limit="{limit_mb}">'
         f"{icon('upload')}<span>{esc(tr(language, 'upload.button'))}</span></button>"
         '<input type="file" id="upload-files" multiple hidden aria-hidden="true" tabindex="-1">'
-        '<ul class="rows" id="sending" aria-live="polite"></ul>'
+        '<ul class="items" id="sending" aria-live="polite"></ul>'
     )
 
 
