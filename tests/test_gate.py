@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -25,6 +26,26 @@ def test_list(case: Case) -> None:
     verdict = case.verdict()
     assert verdict.accepted == case.accept, (case.candidate.text, verdict.reasons)
     assert case.accept or verdict.reasons, "a refusal needs a reason"
+
+
+OWN_REASON = {
+    "apology": "apology", "role": "role text|control text", "invented": "invented",
+    "lost": "lost", "loop": "loop|same sentence", "language": "language",
+    "cut": "breaks off|did not end", "skeleton": "skeleton|placeholder|empty",
+    "placeholder": "placeholder|empty", "question": "question", "finish": "did not end",
+    "unrelated": "something else", "empty": "empty", "long": "over its cap",
+    "reply": "reply|first person|addresses|tells what|only about the last|repeats",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OWN_REASON)
+def test_each_kind_is_caught_by_its_own_check(kind: str) -> None:
+    """Other checks often refuse the same text; a check that sleeps must show all the same."""
+    cases = [case for case in CASES if case.kind == kind]
+    assert cases
+    for case in cases:
+        reasons = "; ".join(case.verdict().reasons)
+        assert re.search(OWN_REASON[kind], reasons), (case.candidate.text, reasons)
 
 
 def test_list_is_large_enough_and_in_both_languages() -> None:
