@@ -5,39 +5,21 @@ Everything that a browser sends is checked here, since its endpoints can be call
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from chatbot.services import Services
+from chatbot.ui.calls import Call, files_of, language_of, rejected_of
 from chatbot.ui.desk import Desk, Tab
 from chatbot.ui.export import as_markdown, file_name
-from chatbot.ui.i18n import Language, pick_language, tr
-from chatbot.ui.inbox import Inbox, Waiting, clean_name
+from chatbot.ui.i18n import pick_language, tr
+from chatbot.ui.inbox import Inbox
 from chatbot.ui.ingest_jobs import IngestJobs
 from chatbot.ui.prompt_html import trace_html
 from chatbot.ui.replies import Replies, warn
 from chatbot.ui.screen import Screen, Updates
 
-_ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-MAX_FILES_AT_ONCE = 50
 MAX_TITLE_CHARACTERS = 200
-_REJECTIONS = ("too_large", "lost", "full", "refused")
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Who calls and with what: the tab's session, the browser's mark, and its claims."""
-
-    session: str
-    owner: str
-    conversation_id: str = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
-
-    def id(self, key: str = "id") -> str:
-        """An id among the data; "" when it is none."""
-        return checked_id(self.data.get(key))
 
 
 class Handlers:
@@ -99,8 +81,8 @@ class Handlers:
     def uploaded(self, call: Call) -> Iterator[Updates]:
         """Files have come in: read them, and show how far each is until all are read."""
         tab = self._tab(call)
-        files = self._files(call)
-        rejected = self._rejected(call, tab.language)
+        files = files_of(call, self._inbox)
+        rejected = rejected_of(call, tab.language, self._services.settings.max_upload_mb)
         if not files and not rejected:
             return
         if not tab.conversation_id:
@@ -155,7 +137,7 @@ class Handlers:
 
     def trace(self, call: Call) -> str:
         """The pieces of one turn's prompt as HTML."""
-        language = _language_of(call)
+        language = language_of(call)
         turn_id = call.id("turn")
         trace = self._services.store.load_trace(turn_id) if turn_id else None
         return trace_html(language, trace) if trace else tr(language, "trace.none")
@@ -171,7 +153,7 @@ class Handlers:
         conversation = self.screen.conversation(call.conversation_id)
         if conversation is None:
             return {}
-        language = _language_of(call)
+        language = language_of(call)
         return {"name": file_name(conversation), "text": as_markdown(conversation, language)}
 
     # Buttons of the lists
@@ -242,32 +224,3 @@ class Handlers:
         if claimed and not self.desk.knows(call.session) and self.screen.conversation(claimed):
             return self.desk.show(call.session, Tab(claimed))
         return self.desk.tab(call.session)
-
-    def _files(self, call: Call) -> list[Waiting]:
-        tokens = call.data.get("tokens")
-        if not isinstance(tokens, list):
-            return []
-        taken = (self._inbox.take(call.owner, str(t)) for t in tokens[:MAX_FILES_AT_ONCE])
-        return [file for file in taken if file is not None]
-
-    def _rejected(self, call: Call, language: Language) -> list[tuple[str, str]]:
-        """Files that the page's script could not send, each with its sentence."""
-        failed = call.data.get("failed")
-        entries = failed[:MAX_FILES_AT_ONCE] if isinstance(failed, list) else []
-        found: list[tuple[str, str]] = []
-        for entry in entries:
-            reason = entry.get("reason") if isinstance(entry, dict) else None
-            if reason in _REJECTIONS:
-                limit = self._services.settings.max_upload_mb
-                name = clean_name(str(entry.get("name", "")))
-                found.append((name, tr(language, f"upload.{reason}", limit=limit)))
-        return found
-
-
-def checked_id(value: object) -> str:
-    """`value` if it has the form of an id, else ""."""
-    return value if isinstance(value, str) and _ID.fullmatch(value) else ""
-
-
-def _language_of(call: Call) -> Language:
-    return pick_language(chosen=str(call.data.get("language", "")), setting="", accept="")

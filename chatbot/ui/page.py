@@ -8,7 +8,8 @@ from typing import Any
 
 import gradio as gr
 
-from chatbot.ui.handlers import Call, Handlers, checked_id
+from chatbot.ui.calls import Call, checked_id
+from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import COOKIE
 from chatbot.ui.panel import new_chat_html
 from chatbot.ui.screen import Updates

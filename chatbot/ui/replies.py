@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from chatbot.ui.escape import escape_html
 from chatbot.ui.i18n import tr
 from chatbot.ui.ingest_jobs import IngestJobs
 from chatbot.ui.screen import Screen, Updates, messages
-from chatbot.ui.view import LiveReply, live_parts
+from chatbot.ui.view import LiveReply, Phase, live_parts
 
 UPDATE_S = 0.1
 """Shortest time between two updates of a growing reply; more often would only slow it down."""
@@ -94,7 +94,7 @@ class Replies:
             "msg": box,
         }
 
-    def _ready(self, ticket: Ticket, tab: Tab) -> Iterator[Updates]:
+    def _ready(self, ticket: Ticket, tab: Tab) -> Generator[Updates, None, bool]:
         """Wait for the model and for files of this chat that are being read. False if stopped."""
         shown: tuple[str, str] | None = None
         while not ticket.stop.is_set():
@@ -104,7 +104,7 @@ class Replies:
                 raise InputError(status.message)
             if status.state == "ready" and not name:
                 return True
-            phase = "documents" if name else "loading"
+            phase: Phase = "documents" if name else "loading"
             if (phase, name) != shown:
                 shown = (phase, name)
                 ticket.live = replace(ticket.live, phase=phase, document=name)
@@ -142,7 +142,7 @@ class Replies:
                 update: Updates = {"chat": settled + live}
                 if isinstance(event, ContextReady):
                     conversation = self._screen.conversation(ticket.conversation_id)
-                    update |= self._screen.panel(tab, conversation, event.trace)
+                    update |= self._screen.inspector(tab, conversation, event.trace)
                 yield update
 
     def _end(self, ticket: Ticket, tab: Tab, back: str) -> Updates:

@@ -56,7 +56,7 @@ class Screen:
             "chat": messages(shown.parts),
             "msg": self.box(tab),
             "timer": gr.Timer(active=elsewhere or not self._is_ready()),
-            **self.panel(tab, conversation, (live.trace if live else None) or newest),
+            **self.inspector(tab, conversation, (live.trace if live else None) or newest),
         }
 
     def settled(self, tab: Tab) -> list[Any]:
@@ -69,7 +69,7 @@ class Screen:
         count = len(live_parts(live, tab.language)) if live else 0
         return messages(rows.parts[: len(rows.parts) - count])
 
-    def panel(
+    def inspector(
         self, tab: Tab, conversation: Conversation | None, trace: PromptTrace | None
     ) -> Updates:
         """Meter, context, summary, facts and machine."""
