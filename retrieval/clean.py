@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 from retrieval.cleaning.plain import unwrapped
 from retrieval.cleaning.running import running_lines
@@ -47,28 +48,26 @@ def _document(
     loaded: LoadedFile, texts: Sequence[str], n_removed: int, glue: Glue | None
 ) -> CleanDocument:
     """Joins the pages. The spans lie end to end; a break belongs to the page before it."""
-    text, starts = "", []
     pieces: list[str] = []
-    length = 0
-    for page in texts:
-        if pieces and page:
-            tail = pieces[-1]
-            if glue is not None and continues(tail, page):
-                joined = glue(tail, page)
-                n_page = len(page.lstrip())
-                pieces[-1] = joined[: len(joined) - n_page]
-                page = joined[len(joined) - n_page :]
-            else:
-                pieces[-1] = tail + _PAGE_BREAK
-            length += len(pieces[-1]) - len(tail)
-        starts.append(length)
-        if page:
-            pieces.append(page)
-            length += len(page)
-    text = "".join(pieces)
-    ends = [*starts[1:], len(text)]
+    last = -1  # the last page with text, which may still grow by a break or a space
+    for at, page in enumerate(texts):
+        if page and last >= 0:
+            pieces[last], page = _joined(pieces[last], page, glue)
+        pieces.append(page)
+        last = at if page else last
+    ends = list(accumulate(map(len, pieces)))
+    # Empty pages lie behind the break that follows the last text before them.
     spans = tuple(
-        PageSpan(page.number, start, end, page.label)
-        for page, start, end in zip(loaded.pages, starts, ends, strict=True)
+        PageSpan(page.number, end - len(piece), end, page.label)
+        for page, piece, end in zip(loaded.pages, pieces, ends, strict=True)
     )
+    text = "".join(pieces)
     return CleanDocument(loaded.name, loaded.media, text, spans, n_removed, loaded.warnings)
+
+
+def _joined(before: str, page: str, glue: Glue | None) -> tuple[str, str]:
+    """Both texts as they stand in the document, a sentence that goes on without a break."""
+    if glue is None or not continues(before, page):
+        return before + _PAGE_BREAK, page
+    whole, n_page = glue(before, page), len(page.lstrip())
+    return whole[: len(whole) - n_page], whole[len(whole) - n_page :]

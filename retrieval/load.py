@@ -27,6 +27,7 @@ SUPPORTED_SUFFIXES: frozenset[str] = frozenset(LOADERS)
 # Larger texts go to the child as well: they would hold up the program's other threads.
 _PLAIN_BYTES = 1 << 20
 _POLL_S = 0.02
+_WORKER = ("-m", "retrieval.loaders.worker")
 _PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -59,7 +60,10 @@ def load_file(
             parsed = _in_child(path, limits, cancel)
     except OSError as error:
         raise LoadError(f"This file cannot be opened ({error.strerror or error}).") from error
-    return LoadedFile(display_name(path.name), loader.media, parsed.pages, parsed.warnings)
+    warnings = parsed.warnings
+    if not warnings and not any(page.text.strip() for page in parsed.pages):
+        warnings = ("There is no text in this file.",)
+    return LoadedFile(display_name(path.name), loader.media, parsed.pages, warnings)
 
 
 def display_name(name: str) -> str:
@@ -118,7 +122,7 @@ def _in_child(path: Path, limits: LoadLimits, cancel: threading.Event | None) ->
 
 def _run(job: str, timeout_s: float, cancel: threading.Event | None) -> int:
     """The child's exit code. It is gone when this returns or raises."""
-    command = [sys.executable, "-X", "utf8", "-W", "ignore", "-m", "retrieval.loaders.worker"]
+    command = [sys.executable, "-X", "utf8", "-W", "ignore", *_WORKER]
     process = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

@@ -16,7 +16,7 @@ from retrieval.cleaning.widths import (
 
 _MIN_LINES = 10
 _COLUMNS = range(50, 121)
-_NOT_PROSE = re.compile(r"[{}<>;=|]|\s{2,}\S|^\s*[#>|+/\\]|https?://")
+_NOT_PROSE = re.compile(r"[{}<>=|]|\w\(|;$|\s{2,}\S|^\s*[#>|+/\\]|https?://")
 
 
 def unwrapped(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 _EDGE_LINES = 3
@@ -11,6 +11,7 @@ _NEAR_PAGES = 4
 _MIN_PAGES = 3
 _MAX_CHARACTERS = 120
 _ROUNDS = 3
+_MAX_MISSING = 30
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[ivxlc]+", re.IGNORECASE)
 
@@ -22,7 +23,7 @@ def running_lines(pages: Sequence[Sequence[str]]) -> set[Place]:
 
     A line is running when its text, with every number as `#`, stands at the edge (first or last
     three lines, since extraction may put the footer first) of at least three pages, another of
-    them within four pages. Of a line without numbers the first stays: it may be the title.
+    them within four pages. Of lines that are all the same the first stays: it may be the title.
     Headers of more lines are peeled off in a few rounds.
     """
     running: set[Place] = set()
@@ -48,9 +49,9 @@ def _round(pages: Sequence[Sequence[str]], known: set[Place]) -> tuple[set[Place
     for key, group in places.items():
         least = _MIN_PAGES if len(key) <= _MAX_CHARACTERS else max(5, len(pages) // 3)
         group = _repeated(group, least)
-        if not any(letter.isalpha() for letter in key):
-            group = _counting(group, pages)
-        keeps = bool(group) and "#" not in key
+        if "#" in key:
+            group = _counting(group, pages, bare=not any(letter.isalpha() for letter in key))
+        keeps = len({pages[page][line].strip() for page, line in group}) == 1
         found.update(group[1:] if keeps else group)
         first.update(group[:1] if keeps else ())
     return found, first
@@ -96,20 +97,61 @@ def _repeated(places: list[Place], least: int) -> list[Place]:
     return [place for place in places if place[0] in near]
 
 
-def _counting(places: list[Place], pages: Sequence[Sequence[str]]) -> list[Place]:
-    """Bare numbers count as page numbers only where they go up with the pages.
+def _counting(places: list[Place], pages: Sequence[Sequence[str]], *, bare: bool) -> list[Place]:
+    """Those whose numbers behave like page and chapter numbers.
 
-    Otherwise the last rows of tables of numbers would be taken for them.
+    Each number goes up with the pages or is that of a neighbour; in a line of nothing but
+    numbers one must go up. Else the figures of forms and tables would be taken for them.
     """
-    offsets: dict[int, list[Place]] = defaultdict(list)
-    for page, line in places:
-        text = pages[page][line].strip()
-        number = _NUMBER.search(text)
-        value = int(number.group()) if number and len(number.group()) < 9 else _roman(text)
-        offsets[value - page].append((page, line))
-    return sorted(
-        place for group in offsets.values() if len(group) >= _MIN_PAGES for place in group
+    rows = [_numbers(pages[page][line]) for page, line in places]
+    offsets = Counter(
+        (at, value - page)
+        for (page, _), row in zip(places, rows, strict=True)
+        for at, value in enumerate(row)
     )
+    found = []
+    for at, (place, row) in enumerate(zip(places, rows, strict=True)):
+        near = [
+            (page - place[0], other)
+            for (page, _), other in zip(
+                places[max(0, at - 1) : at + 2], rows[max(0, at - 1) : at + 2], strict=True
+            )
+            if page != place[0]
+        ]
+        counts = [
+            offsets[column, value - place[0]] >= _MIN_PAGES
+            or (column in _outer(pages[place[0]][place[1]], row) and _rises(column, value, near))
+            for column, value in enumerate(row)
+        ]
+        same = [
+            any(other[column : column + 1] == [value] for _, other in near)
+            for column, value in enumerate(row)
+        ]
+        fits = all(a or b for a, b in zip(counts, same, strict=True))
+        if fits and (any(counts) or not bare):
+            found.append(place)
+    return found
+
+
+def _outer(line: str, row: list[int]) -> set[int]:
+    """Which of its numbers a line starts or ends with."""
+    text = line.strip()
+    ends = [(text[:1], 0), (text[-1:], len(row) - 1)]
+    return {column for letter, column in ends if letter.isdigit()}
+
+
+def _rises(column: int, value: int, near: list[tuple[int, list[int]]]) -> bool:
+    """Goes up with the pages, though some are missing (extracts of books)."""
+    steps = [(n_pages, other[column] - value) for n_pages, other in near if column < len(other)]
+    return bool(steps) and all(
+        0 < step * (1 if n_pages > 0 else -1) <= abs(n_pages) + _MAX_MISSING
+        for n_pages, step in steps
+    )
+
+
+def _numbers(line: str) -> list[int]:
+    numbers = [int(number) for number in _NUMBER.findall(line) if len(number) < 12]
+    return numbers or [_roman(line.strip())]
 
 
 def _roman(text: str) -> int:

@@ -20,7 +20,7 @@ NUMBERED = re.compile(
 )
 _END = re.compile(r"[.!?。！？:;][\"'”’)\]」』]*$")
 _LEADERS = re.compile(r"(?:[.·…]\s?){5}")
-_FIGURE = re.compile(r"\d\S*")
+_FIGURE = re.compile(r"(?<![^\s(\-+])\d\S*")
 
 
 def columns(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from retrieval.types import LoadError
@@ -30,6 +31,13 @@ _KINDS = (
 # more of all; in Chinese, Japanese or Johab bytes that are misread as CP949 they do not.
 _FREQUENT = frozenset("이다의는에을하고가은로한를기사지서도인자대리정시부제나일해그어조")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_LETTER = re.compile("[A-Za-z]")
+_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+# Characters that texts are made of; in the wrong byte order few are met.
+_USUAL = re.compile(
+    "[\t\n\r -~\u00a0-\u024f\u0370-\u04ff\u2010-\u2027\u2030-\u203b\u20a9\u20ac\u2100-\u22ff"
+    "\u2460-\u24ff\u2500-\u26ff\u3000-\u30ff\u3200-\u32ff\u4e00-\u9fff가-힣\uff00-\uffef]"
+)
 _HANGUL = re.compile("[가-힣]")
 _HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
@@ -71,8 +79,9 @@ def _refuse_known_kinds(data: bytes) -> None:
 
 
 def _is_binary(text: str) -> bool:
-    """More than a tenth of control characters (NULs apart, which were weighed before)."""
-    return len(_CONTROL.findall(text.replace("\0", ""))) * 10 > len(text)
+    """A tenth of control characters (NULs apart, weighed before), or a third unreadable."""
+    n_control = len(_CONTROL.findall(text.replace("\0", "")))
+    return n_control * 10 > len(text) or text.count("\ufffd") * 3 > len(text)
 
 
 def _strict(data: bytes, encoding: str) -> Decoded | None:
@@ -90,60 +99,83 @@ def _lossy(data: bytes, encoding: str) -> Decoded:
 
 
 def _with_nuls(data: bytes) -> Decoded | None:
-    """UTF-16 or UTF-32 without a mark, or text with stray NULs; None: binary.
-
-    In UTF-16 the NULs are the high halves of ASCII characters, so they all stand on one side.
-    """
-    n_even, n_odd = data[::2].count(0), data[1::2].count(0)
-    order = "le" if n_odd > n_even else "be"
-    one_sided = max(n_even, n_odd) >= 4 * min(n_even, n_odd)
-    n_nuls = n_even + n_odd
-    if n_nuls * 2 > len(data) and (wide := _strict(data, f"utf-32-{order}")):
-        return wide
-    if one_sided and n_nuls * 4 >= len(data):
-        return _utf16(data, order)
+    """UTF-16 or UTF-32 without a mark, or text with stray NULs; None: binary."""
+    n_nuls = data.count(0)
+    if n_nuls * 2 > len(data):
+        for order in ("le", "be"):
+            if wide := _strict(data, f"utf-32-{order}"):
+                return wide
     bare = data.replace(b"\0", b"")
-    if (stray := _strict(bare, "utf-8")) and n_nuls * 5 <= len(data):
+    if n_nuls * 5 <= len(data) and (stray := _strict(bare, "utf-8")):
         return stray
-    if one_sided and n_nuls * 50 >= len(data) and (found := _utf16(data, order)):
+    if found := _utf16(data):
         return found
     return _without_nuls(bare) if n_nuls * 100 <= len(data) else None
 
 
-def _utf16(data: bytes, order: str) -> Decoded | None:
-    """A cut last byte is no reason to refuse the file."""
-    found = _strict(data[: len(data) // 2 * 2], f"utf-16-{order}")
-    if found is None or len(data) % 2 == 0:
-        return found
-    return Decoded(found.text, found.encoding, "The last character of this file is cut off.")
+def _utf16(data: bytes) -> Decoded | None:
+    """The byte order that gives usual characters. A cut last byte is no reason to refuse."""
+    whole = data[: len(data) // 2 * 2]
+    found = [_strict(whole, f"utf-16-{order}") for order in ("le", "be")]
+    shares = [len(_USUAL.findall(one.text)) / max(1, len(one.text)) if one else 0 for one in found]
+    best = found[shares.index(max(shares))]
+    if best is None or max(shares) < 0.85:
+        return None
+    warning = "The last character of this file is cut off." if len(data) % 2 else ""
+    return Decoded(best.text, best.encoding, warning)
 
 
 def _without_nuls(data: bytes) -> Decoded:
     if found := _strict(data, "utf-8"):
         return found
-    for encoding in ("cp949", "johab"):
+    for encoding, fits in (
+        ("cp949", _is_korean),
+        ("johab", _is_korean),
+        ("euc_jp", _is_japanese),
+        ("cp932", _is_japanese),
+        ("utf-16-le", _is_hangul),
+        ("utf-16-be", _is_hangul),
+    ):
         found = _strict(data, encoding)
-        if found and _is_korean(found.text):
+        if found and fits(found.text):
             return found
-    return _guess(data) or _cut_utf8(data) or _lossy(data, "utf-8")
+    return _cut_utf8(data) or _guess(data) or _lossy(data, "utf-8")
 
 
 def _is_korean(text: str) -> bool:
-    foreign = _NOT_ASCII.findall(text)
-    hangul = _HANGUL.findall(text)
-    if len(hangul) * 3 < len(foreign):
+    letters = _foreign_letters(text)
+    hangul = Counter({letter: n for letter, n in letters.items() if "가" <= letter <= "힣"})
+    n_foreign, n_hangul = letters.total(), hangul.total()
+    if n_hangul * 3 < n_foreign or not n_hangul:
         return False
-    # KS X 1001 has the 2,350 syllables that Korean really uses; misread bytes hit the others.
-    n_usual = sum(len(letter.encode("euc-kr", "ignore")) > 0 for letter in hangul)
-    if n_usual * 10 < len(hangul) * 8:
+    # KS X 1001 has the 2,350 syllables that Korean really uses, two bytes each; misread bytes
+    # hit the others.
+    unusual = (n for letter, n in hangul.items() if len(letter.encode("euc-kr", "ignore")) != 2)
+    if sum(unusual) * 5 > n_hangul:
         return False
-    if len(hangul) * 10 >= len(foreign) * 8 and len(hangul) < 30:
+    mostly = n_hangul * 10 >= n_foreign * 8
+    if mostly and n_hangul < 30:
         return True
-    n_frequent = sum(letter in _FREQUENT for letter in hangul)
-    n_korean = len(hangul) + len(_HANJA.findall(text))
-    return n_frequent * 10 >= len(hangul) and (
-        len(hangul) * 10 >= len(foreign) * 8 or n_korean * 10 >= len(foreign) * 5
-    )
+    n_frequent = sum(hangul[letter] for letter in _FREQUENT)
+    n_korean = n_hangul + sum(n for letter, n in letters.items() if _HANJA.match(letter))
+    return n_frequent * 10 >= n_hangul and (mostly or n_korean * 10 >= n_foreign * 8)
+
+
+def _is_japanese(text: str) -> bool:
+    """Kana have the same codes in EUC-JP and in Chinese EUC, but only Japanese is full of them."""
+    letters = _foreign_letters(text)
+    n_kana = sum(n for letter, n in letters.items() if "\u3041" <= letter <= "\u30fe")
+    return n_kana * 10 >= max(10, 3 * letters.total())
+
+
+def _foreign_letters(text: str) -> Counter[str]:
+    """How often each letter beyond ASCII occurs; counting all characters first is quick."""
+    counts = Counter(text)
+    return Counter({c: n for c, n in counts.items() if not c.isascii() and c.isalpha()})
+
+
+def _is_hangul(text: str) -> bool:
+    return len(_HANGUL.findall(text)) * 20 >= 19 * len(text)
 
 
 def _guess(data: bytes) -> Decoded | None:
@@ -153,6 +185,9 @@ def _guess(data: bytes) -> Decoded | None:
     """
     import charset_normalizer
 
+    runs = _HIGH_RUN.findall(data)
+    if sum(map(len, runs)) * 2 < len(runs) * 3 and (western := _strict(data, "cp1252")):
+        return western  # accents stand alone between ASCII letters; characters of Asia do not
     for candidates in (_NARROW, _WIDE):
         best = charset_normalizer.from_bytes(data, cp_isolation=candidates).best()
         found = _strict(data, best.encoding) if best else None
@@ -162,9 +197,9 @@ def _guess(data: bytes) -> Decoded | None:
 
 
 def _is_accented(found: Decoded) -> bool:
-    letters = [letter for letter in found.text if letter.isalpha()]
-    n_foreign = sum(not letter.isascii() for letter in letters)
-    return found.encoding == "cp1252" and n_foreign * 5 > len(letters) * 2
+    n_plain = len(_LETTER.findall(found.text))
+    n_foreign = _foreign_letters(found.text).total()
+    return found.encoding == "cp1252" and n_foreign * 5 > (n_plain + n_foreign) * 2
 
 
 def _cut_utf8(data: bytes) -> Decoded | None:

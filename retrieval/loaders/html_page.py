@@ -17,7 +17,7 @@ from retrieval.loaders.parsed import Parsed, whole
 
 _NEVER_TEXT = [
     "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas",
-    "audio", "video", "map", "select", "button", "input", "head",
+    "audio", "video", "map", "select", "button", "input", "head", "title",
 ]  # fmt: skip
 _AROUND = ["nav", "footer", "aside"]
 _AROUND_ROLES = {"navigation", "contentinfo", "search", "complementary", "menu", "dialog"}
@@ -40,10 +40,14 @@ def read(path: Path, max_pages: int) -> Parsed:
     found = decode(data, declared)
     soup = BeautifulSoup(found.text, "html.parser")
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
-    text = _text(soup)
-    if not text:  # the whole page stands in what is usually left out
-        text = _text(BeautifulSoup(found.text, "html.parser"), around=True)
-    return whole(_titled(title, text), (found.warning,) if found.warning else ())
+    warnings = [found.warning] if found.warning else []
+    try:
+        # What usually is left out stays where it is all there is.
+        text = _text(soup) or _text(BeautifulSoup(found.text, "html.parser"), around=True)
+    except RecursionError:
+        text = "\n".join(soup.stripped_strings)
+        warnings.append("This page is nested too deeply: its text was read without its layout.")
+    return whole(_titled(title, text), tuple(warnings))
 
 
 def _text(soup: BeautifulSoup, *, around: bool = False) -> str:
@@ -70,6 +74,7 @@ def _is_around(tag: Tag) -> bool:
 
 def _titled(title: str, text: str) -> str:
     """The title first, unless the text starts with it anyway."""
-    if not title or title.casefold() in text[: len(title) + 200].casefold():
+    lines = [line.lstrip("# ").casefold() for line in text.split("\n")[:5]]
+    if not title or title.casefold() in lines:
         return text
     return f"# {title}\n\n{text}".strip()

@@ -1,0 +1,102 @@
+"""Encodings of text files, judged on the whole file (BC-54, BC-55)."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+
+import file_maker as make
+import pytest
+
+from retrieval.load import LoadLimits, load_file
+from retrieval.loaders.encoding import decode
+from retrieval.types import LoadError
+
+LIMITS = LoadLimits(max_bytes=20 << 20, timeout_s=30, memory_bytes=1 << 30, max_pages=500)
+KOREAN = "제1조 (목적) 이 법은 근로자의 휴가에 관한 사항을 정한다. 사용자는 이를 지켜야 한다."
+JAPANESE = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。"
+CHINESE = "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。"
+RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах."
+FRENCH = "Tous les êtres humains naissent libres et égaux en dignité et en droits. L'année passée."
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        *[
+            (KOREAN, encoding)
+            for encoding in (
+                "utf-8", "utf-8-sig", "cp949", "johab", "utf-16", "utf-16-le", "utf-16-be",
+                "utf-32", "utf-32-le",
+            )
+        ],
+        ("Plain English, in two bytes each.", "utf-16-le"),
+        ("Plain English, in two bytes each.", "utf-16-be"),
+        ("정규직", "cp949"),
+        ("똠방각하가 온다고 해서 모두 나갔다", "cp949"),  # a syllable that EUC-KR lacks
+        ("法律 제21조의 規定에 따라 大統領이 任命한다. 이를 다시 정한다.", "cp949"),
+        (JAPANESE, "cp932"),
+        (JAPANESE, "euc_jp"),
+        (CHINESE, "gb18030"),
+        (RUSSIAN, "cp1251"),
+        (FRENCH, "cp1252"),
+        ("café", "cp1252"),
+    ],
+)  # fmt: skip
+def test_the_whole_text_comes_back(text: str, encoding: str) -> None:
+    found = decode(text.encode(encoding))
+    assert (found.text, found.warning) == (text, "")
+
+
+def test_one_korean_line_behind_much_english(tmp_path: Path) -> None:
+    text = "This header is long and plain English only.\n" * 120 + "한글 한 줄이 끝에 있다.\n"
+    loaded = load_file(make.write(tmp_path, "a.txt", text.encode("cp949")), LIMITS)
+    assert loaded.pages[0].text == text and not loaded.warnings
+
+
+def test_damaged_utf8_stays_utf8_with_a_warning(tmp_path: Path) -> None:
+    data = (KOREAN * 5).encode() + b"\xff" + KOREAN.encode()
+    loaded = load_file(make.write(tmp_path, "a.txt", data), LIMITS)
+    assert loaded.pages[0].text == KOREAN * 5 + "\ufffd" + KOREAN
+    assert "1 characters could not be read" in loaded.warnings[0]
+
+
+def test_cut_utf16_keeps_the_rest() -> None:
+    found = decode(KOREAN.encode("utf-16-le") + b"\xac")
+    assert found.text == KOREAN and "cut off" in found.warning
+
+
+@pytest.mark.parametrize("data", [bytes(range(256)) * 4, b"\xff\xd8\xff\xe0" + b"x" * 50])
+def test_what_is_no_text_is_refused(data: bytes) -> None:
+    with pytest.raises(LoadError):
+        decode(data)
+
+
+@pytest.mark.parametrize("encoding", ["euc-kr", "utf-8", "utf-16"])
+@pytest.mark.parametrize("meta", ['<meta charset="euc-kr">', ""])
+def test_korean_html(tmp_path: Path, encoding: str, meta: str) -> None:
+    """With and without a declaration, and with a wrong one."""
+    html = f"<html><head>{meta}<title>한글 제목</title></head><body><p>{KOREAN}</p></body></html>"
+    loaded = load_file(make.write(tmp_path, "a.html", html.encode(encoding)), LIMITS)
+    assert KOREAN in loaded.pages[0].text and "# 한글 제목" in loaded.pages[0].text
+    assert not loaded.warnings
+
+
+def test_byte_order_mark_does_not_join_the_first_column(tmp_path: Path) -> None:
+    data = '\ufeff"name, full",age\n"Kim, A",3\n'
+    for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
+        loaded = load_file(make.write(tmp_path, "a.csv", data.encode(encoding)), LIMITS)
+        assert loaded.pages[0].text == "| name, full | age |\n| --- | --- |\n| Kim, A | 3 |"
+
+
+def test_text_is_the_file_character_for_character(tmp_path: Path) -> None:
+    text = "  first\n\n\tsecond  \n제3조\t끝\u00a0\u200b ﬁ Å\n"
+    data = text.replace("\n", "\r\n").encode()
+    assert load_file(make.write(tmp_path, "a.txt", data), LIMITS).pages[0].text == text
+
+
+def test_decomposed_hangul_is_composed(tmp_path: Path) -> None:
+    """As macOS writes it; nobody would find it by typing."""
+    data = unicodedata.normalize("NFD", "서울에서 café").encode()
+    loaded = load_file(make.write(tmp_path, "a.md", data), LIMITS)
+    assert loaded.pages[0].text == "서울에서 café"
