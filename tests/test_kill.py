@@ -26,21 +26,19 @@ pytestmark = pytest.mark.skipif(
 
 def run_and_kill(phase: str, folder: Path, chance: random.Random) -> list[list[str]]:
     """Start the child, kill it some time after it began the work; what it said was finished."""
-    child = subprocess.Popen(
-        [sys.executable, str(CHILD), phase, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None
+    command = [sys.executable, str(CHILD), phase, str(folder)]
     lines = []
     busy = chance.randint(1, 6)
-    for line in child.stdout:
-        lines.append(line)
-        busy -= line.startswith("busy")
-        if busy == 0:
-            break
-    time.sleep(chance.uniform(0, 0.25))
-    child.kill()
-    lines += child.stdout.readlines()
-    child.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            lines.append(line)
+            busy -= line.startswith("busy")
+            if busy == 0:
+                break
+        time.sleep(chance.uniform(0, 0.25))
+        child.kill()
+        lines += child.stdout.readlines()
     assert child.returncode == -signal.SIGKILL, "the child ended by itself"
     # A last line without its end was cut by the kill.
     return [line.split() for line in lines if line.endswith("\n")]
@@ -95,7 +93,7 @@ def test_documents(tmp_path: Path) -> None:
         for document_id, number, chunks in of(said, "document"):
             assert listed[document_id].chunks == int(chunks) == len(library.chunks(document_id))
             found = library.search(f"marker{number}x399")
-            assert found and found[0].document_id == document_id
+            assert any(f"marker{number}x399" in p.text for p in found)
         for info in listed.values():
             # Whatever is listed is there to its last line, also if the kill came right after.
             assert len(library.chunks(info.id)) == info.chunks > 0
