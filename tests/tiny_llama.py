@@ -1,0 +1,78 @@
+"""A random Llama of two layers with a tokenizer of letters, made on the spot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from chatbot.engine.base import ChatFormat
+from chatbot.engine.loading import LoadedModel
+from chatbot.engine.local import TransformersEngine
+from chatbot.engine.memory import PlanRequest, figures_of, make_plan
+from chatbot.engine.models import ModelFiles
+
+END_ID = 256
+START_ID = 257
+FIRST_LETTER = 0xAC00
+WINDOW_TOKENS = 96
+
+
+class LetterTokenizer:
+    """One token for each of 256 letters; the end token never comes from text."""
+
+    name = "letters"
+    chat_format = ChatFormat((START_ID,), (), (), (), (), stop_ids=frozenset({END_ID}))
+    control_ids = frozenset({END_ID, START_ID})
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return tuple(ord(letter) - FIRST_LETTER for letter in text)
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return "".join(chr(FIRST_LETTER + i) for i in token_ids if i < END_ID)
+
+
+def tiny_model(*, seed: int = 0, dtype: str = "float32", window_tokens: int = 512) -> Any:
+    """A LlamaForCausalLM with random weights, large enough to give varied replies."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        vocab_size=258,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=window_tokens,
+        initializer_range=0.2,
+        tie_word_embeddings=False,
+        bos_token_id=START_ID,
+        eos_token_id=END_ID,
+        pad_token_id=END_ID,
+        attn_implementation="sdpa",
+    )
+    state = torch.random.get_rng_state()
+    torch.manual_seed(seed)
+    model = LlamaForCausalLM(config).to(getattr(torch, dtype)).eval()
+    torch.random.set_rng_state(state)
+    return model
+
+
+def tiny_engine(
+    model: Any, *, window_tokens: int = 512, piece_tokens: int = 16, store: Any = None
+) -> TransformersEngine:
+    """The real engine around a tiny model."""
+    figures = figures_of(model.config.to_dict())
+    loaded = LoadedModel(
+        model=model,
+        files=ModelFiles("tiny", "folder", Path("tiny")),
+        figures=figures,
+        plan=make_plan(figures, 1 << 30, PlanRequest(window_tokens=window_tokens)),
+        device="cpu",
+        dtype="float32",
+        window_tokens=window_tokens,
+        piece_tokens=piece_tokens,
+        end_ids=(END_ID,),
+    )
+    return TransformersEngine(loaded, LetterTokenizer(), store)
