@@ -129,7 +129,7 @@ class Terminal:
             trace = self._services.chat.context(self._conversation(), rest)
         else:
             turns = self._loaded().turns if self._conversation_id else ()
-            shown = turns[-1].trace if turns else None
+            shown = self._services.store.load_trace(turns[-1].id) if turns else None
             if shown is None:
                 raise InputError("There is no reply yet; /context TEXT shows what TEXT would see.")
             trace = shown
@@ -144,7 +144,11 @@ class Terminal:
             self._console.note("This conversation has no documents; /add PATH adds some.")
 
     def _add(self, rest: str) -> None:
-        paths = [Path(part.strip("\"'")) for part in shlex.split(rest, posix=os.name != "nt")]
+        try:
+            parts = shlex.split(rest, posix=os.name != "nt")
+        except ValueError as error:
+            raise InputError("A quote is open; write /add 'my report.pdf'.") from error
+        paths = [Path(part.strip("\"'")) for part in parts]
         if not paths:
             raise InputError("Name files or folders, such as /add report.pdf.")
         check_paths(paths)
