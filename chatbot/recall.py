@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chatbot.messages import Conversation, Message, Turn
+from chatbot.standing import Standing, standing
 from retrieval.sentences import sentence_cells
 from retrieval.types import CountTokens
 from retrieval.words import content_terms, lexical_terms
@@ -23,6 +24,10 @@ KEPT_CONVERSATIONS = 16
 USER_WEIGHT = 2.0
 """What people ask about later is mostly what they said themselves; replies are longer and repeat
 the words of the topic everywhere. Does not apply to transcripts with named speakers."""
+PREFERENCE_WEIGHT = 1.3
+MAX_INSTRUCTIONS = 4
+"""The newest standing instructions come back with every question, whatever its words are."""
+MAX_INSTRUCTION_TOKENS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Excerpt:
     start: int
     end: int
     score: float
+    standing: Standing | None = None
 
     @property
     def text(self) -> str:
@@ -52,6 +58,7 @@ class RecallIndex:
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
         self._excerpts: dict[int, Excerpt] = {}
+        self._instructions: list[int] = []
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
         self._database.execute(
             "CREATE VIRTUAL TABLE words"
@@ -83,14 +90,23 @@ class RecallIndex:
                 " ORDER BY bm25(words), rowid LIMIT ?",
                 (match, wanted),
             ).fetchall()
-            found = [self._scored(row_id, score) for row_id, score in rows]
-        found.sort(key=lambda e: -e.score)
-        return [e for e in found if before is None or e.position < before][:limit]
+            found = {row_id: self._scored(row_id, score) for row_id, score in rows}
+            self._add_instructions(found)
+        ranked = sorted(found.values(), key=lambda e: (-e.score, e.standing != "instruction"))
+        return [e for e in ranked if before is None or e.position < before][:limit]
 
     def _scored(self, row_id: int, score: float) -> Excerpt:
         e = self._excerpts[row_id]
         own_words = e.message.role == "user" and e.message.name is None
-        return replace(e, score=score * (USER_WEIGHT if own_words else 1.0))
+        weight = USER_WEIGHT if own_words else 1.0
+        weight *= PREFERENCE_WEIGHT if e.standing == "preference" else 1.0
+        return replace(e, score=score * weight)
+
+    def _add_instructions(self, found: dict[int, Excerpt]) -> None:
+        best = max((e.score for e in found.values()), default=1.0)
+        for row_id in self._instructions[-MAX_INSTRUCTIONS:]:
+            known = found.get(row_id, self._excerpts[row_id])
+            found[row_id] = replace(known, score=best)
 
     def close(self) -> None:
         with self._lock:
@@ -100,7 +116,9 @@ class RecallIndex:
         for message in (*turn.user, *turn.assistant):
             for start, end in split_message(message.content, self._count_tokens):
                 row_id = len(self._excerpts) + 1
-                self._excerpts[row_id] = Excerpt(position, message, start, end, 0.0)
+                self._excerpts[row_id] = self._excerpt(position, message, start, end)
+                if self._excerpts[row_id].standing == "instruction":
+                    self._instructions.append(row_id)
                 speaker = f"{message.name} " if message.name else ""
                 terms = lexical_terms(speaker + message.content[start:end])
                 self._database.execute(
@@ -108,9 +126,20 @@ class RecallIndex:
                 )
         self._turns.append(turn)
 
+    def _excerpt(self, position: int, message: Message, start: int, end: int) -> Excerpt:
+        text = message.content[start:end]
+        own_words = message.role == "user" and message.name is None
+        kind = standing(text) if own_words else None
+        if kind == "instruction" and self._count_tokens(text) > MAX_INSTRUCTION_TOKENS:
+            # A rule is said in a line or two; in a long text the same words mean little.
+            kind = "preference"
+        return Excerpt(position, message, start, end, 0.0, kind)
+
     def _drop_from(self, position: int) -> None:
         for row_id in [r for r, e in self._excerpts.items() if e.position >= position]:
             del self._excerpts[row_id]
+            if row_id in self._instructions:
+                self._instructions.remove(row_id)
             self._database.execute("DELETE FROM words WHERE rowid = ?", (row_id,))
         del self._turns[position:]
 
