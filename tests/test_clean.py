@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from retrieval.clean import clean
+from retrieval.cleaning.widths import columns
 from retrieval.cleaning.wrapped import habits
 from retrieval.types import CleanDocument, LoadedFile, Page
 
@@ -36,7 +37,13 @@ def by_words(text: str, width: int) -> list[str]:
 
 
 def anywhere(text: str, width: int) -> list[str]:
-    return [text[at : at + width] for at in range(0, len(text), width)]
+    """Lines of `width` Hangul syllables, that is of twice as many columns."""
+    lines = [""]
+    for letter in text:
+        if columns(lines[-1] + letter) > 2 * width:
+            lines.append("")
+        lines[-1] += letter
+    return lines
 
 
 def pdf(pages: Sequence[Sequence[str]], labels: bool = False) -> CleanDocument:

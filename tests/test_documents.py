@@ -173,6 +173,20 @@ def test_html_tables_have_one_shape(tmp_path: Path) -> None:
     assert text == rows + "\n\nonly a frame"
 
 
+def test_html_menus_stay_where_they_are_all(tmp_path: Path) -> None:
+    html = "<p>Start</p><nav><ul>" + "<li>the list is the page</li>" * 9 + "</ul></nav>"
+    assert text_of(tmp_path, "a.html", html).count("the list is the page") == 9
+
+
+def test_title_rows_of_tables_are_no_headers(tmp_path: Path) -> None:
+    html = (
+        "<table><tr><td colspan=2>Prices 2026</td></tr><tr><th>Item</th><th>EUR</th></tr>"
+        "<tr><td>Pear</td><td>3</td></tr></table>"
+    )
+    table = "Prices 2026\n\n| Item | EUR |\n| --- | --- |\n| Pear | 3 |"
+    assert text_of(tmp_path, "a.html", html) == table
+
+
 def test_deep_html_keeps_its_text(tmp_path: Path) -> None:
     found = loaded(tmp_path, "a.html", "<title>Title</title>" + "<div>" * 20_000 + "deep fact")
     assert found.pages[0].text == "# Title\n\ndeep fact"

@@ -19,6 +19,7 @@ _NEVER_TEXT = [
     "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas",
     "audio", "video", "map", "select", "button", "input", "head", "title",
 ]  # fmt: skip
+_SHORT_CHARACTERS = 200
 _AROUND = ["nav", "footer", "aside"]
 _AROUND_ROLES = {"navigation", "contentinfo", "search", "complementary", "menu", "dialog"}
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
@@ -42,8 +43,11 @@ def read(path: Path, max_pages: int) -> Parsed:
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     warnings = [found.warning] if found.warning else []
     try:
-        # What usually is left out stays where it is all there is.
-        text = _text(soup) or _text(BeautifulSoup(found.text, "html.parser"), around=True)
+        text = _text(soup)
+        if len(text) < _SHORT_CHARACTERS:
+            # Menus stay where they are nearly all there is.
+            full = _text(BeautifulSoup(found.text, "html.parser"), around=True)
+            text = full if len(full) > 3 * len(text) else text
     except RecursionError:
         text = "\n".join(soup.stripped_strings)
         warnings.append("This page is nested too deeply: its text was read without its layout.")

@@ -87,8 +87,12 @@ def _replace_table(soup: BeautifulSoup | Tag, table: Tag, converter: _Converter)
         _unwrap(table)
         return
     caption = table.find("caption")
-    title = cell_text(converter.convert_soup(caption)) if isinstance(caption, Tag) else ""
+    titles = [cell_text(converter.convert_soup(caption))] if isinstance(caption, Tag) else []
     grid, n_header = _grid(table, converter)
+    while len(grid) > 1 and len(grid[0]) == 1 < max(map(len, grid)):
+        titles += grid.pop(0)  # one cell over the whole width: a title, no header
+        n_header = max(1, n_header - 1)
+    title = "\n\n".join(filter(None, titles))
     if not grid:
         table.decompose()
         return
