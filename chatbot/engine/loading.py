@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chatbot.engine.base import EngineInfo
 from chatbot.engine.cache_folder import Progress, gib
 from chatbot.engine.device_memory import device_memory
 from chatbot.engine.memory import (
@@ -72,6 +73,25 @@ def load_model(
         window_tokens=plan.window_tokens,
         piece_tokens=settings.prefill_piece_tokens,
         end_ids=_end_ids(model),
+    )
+
+
+def info_of(loaded: LoadedModel) -> EngineInfo:
+    """What the engine around a loaded model says of itself."""
+    return EngineInfo(
+        model=loaded.files.name,
+        max_window_tokens=loaded.window_tokens,
+        device=loaded.device,
+        dtype=loaded.dtype,
+        quantization=loaded.plan.weights,
+        is_demo=loaded.files.is_demo,
+        details={
+            "trained_window_tokens": loaded.figures.window_tokens,
+            "parameters": loaded.figures.parameters,
+            "weights_bytes": loaded.plan.weights_bytes,
+            "kv_bytes_per_token": loaded.plan.kv_bytes_per_token,
+            "prefill_piece_tokens": loaded.piece_tokens,
+        },
     )
 
 
@@ -157,7 +177,7 @@ def _read_weights(files: ModelFiles, plan: MemoryPlan, on_cuda: bool) -> Any:
         options["device_map"] = {"": 0 if on_cuda else "cpu"}
     try:
         return AutoModelForCausalLM.from_pretrained(str(files.folder), **options)
-    except (ValueError, KeyError, ImportError, OSError, RuntimeError) as error:
+    except Exception as error:  # the safetensors library raises nothing more particular
         raise ModelError(_cannot_load(files.folder, error)) from error
 
 

@@ -25,9 +25,10 @@ from chatbot.engine.base import (
     TextDelta,
 )
 from chatbot.engine.decode import Reader, StopGate, Stopped
+from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
 from chatbot.engine.fair_lock import FairLock
 from chatbot.engine.kv_store import KVStore, NoReuse
-from chatbot.engine.loading import LoadedModel, load_files, load_model
+from chatbot.engine.loading import LoadedModel, info_of, load_files, load_model
 from chatbot.engine.sampling import TokenChooser
 from chatbot.engine.text_stream import TextStream
 from chatbot.engine.tokenizers import load_tokenizer
@@ -91,7 +92,7 @@ class TransformersEngine:
         self._store = store or NoReuse(lambda: new_cache(loaded.model))
         self._gate = StopGate(loaded.model)
         self._lock = FairLock()
-        self._info = _info(loaded)
+        self._info = info_of(loaded)
 
     @property
     def info(self) -> EngineInfo:
@@ -167,9 +168,9 @@ class TransformersEngine:
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 self._drop(conversation_id)
-                raise EngineError(_failed(error)) from error
+                raise EngineError(failed(error)) from error
             # The traceback holds the tensors, so memory comes back only after this block.
-            failure = _out_of_memory(reply)
+            failure = out_of_memory(len(reply.prompt_ids), reply.completion_tokens)
         except EngineError:
             self._drop(conversation_id)
             raise
@@ -239,47 +240,7 @@ def new_cache(model: Any) -> Any:
     return DynamicCache(config=model.config)
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out, on the device or on the CPU side."""
-    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
-        return True
-    text = str(error).lower()
-    return "out of memory" in text or "can't allocate memory" in text
-
-
 def _release_memory() -> None:
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-
-
-def _info(loaded: LoadedModel) -> EngineInfo:
-    return EngineInfo(
-        model=loaded.files.name,
-        max_window_tokens=loaded.window_tokens,
-        device=loaded.device,
-        dtype=loaded.dtype,
-        quantization=loaded.plan.weights,
-        is_demo=loaded.files.is_demo,
-        details={
-            "trained_window_tokens": loaded.figures.window_tokens,
-            "parameters": loaded.figures.parameters,
-            "weights_bytes": loaded.plan.weights_bytes,
-            "kv_bytes_per_token": loaded.plan.kv_bytes_per_token,
-            "prefill_piece_tokens": loaded.piece_tokens,
-        },
-    )
-
-
-def _out_of_memory(reply: _Reply) -> str:
-    return (
-        f"Memory ran out after {len(reply.prompt_ids)} prompt tokens and "
-        f"{reply.completion_tokens} reply tokens; the memory is free again, so ask a shorter "
-        "question or choose a smaller window_tokens."
-    )
-
-
-def _failed(error: BaseException) -> str:
-    text = str(error).strip()
-    reason = text.splitlines()[0][:200] if text else type(error).__name__
-    return f"The model failed during the reply ({reason}); ask again, or restart the program."

@@ -59,7 +59,7 @@ def kind_of(name: str) -> ModelKind:
     if name == DEMO:
         return "demo"
     path = Path(name).expanduser()
-    if path.is_dir():
+    if name and path.is_dir():
         return "folder"
     if path.is_file():
         gguf_files.check_gguf(path)

@@ -1,0 +1,194 @@
+"""The real engine when it fails, runs out of memory or is asked for too much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from tiny_llama import START_ID, tiny_engine, tiny_model
+
+from chatbot.engine.base import EngineEvent, Finished, SamplingParams
+from chatbot.engine.local import TransformersEngine, new_cache
+from chatbot.errors import EngineError, InputError, OutOfMemoryError
+
+PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Waiting for a second thread takes longer than the work of so small a model."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return tiny_model()
+
+
+@pytest.fixture
+def engine(model: Any) -> TransformersEngine:
+    return tiny_engine(model)
+
+
+def finished(events: Iterator[EngineEvent]) -> Finished:
+    last = list(events)[-1]
+    assert isinstance(last, Finished)
+    return last
+
+
+def reply(engine: TransformersEngine, prompt: tuple[int, ...] = PROMPT, **params: Any) -> Finished:
+    return finished(engine.generate(prompt, SamplingParams(**{"max_tokens": 40, **params})))
+
+
+@pytest.mark.parametrize("where", ["prefill", "reply", "third turn"])
+def test_window_is_kept(model: Any, where: str) -> None:
+    engine = tiny_engine(model, window_tokens=96)
+    prompts = {"prefill": 95, "reply": 60, "third turn": 80}
+    prompt = (START_ID, *([65, 66, 67] * 40)[: prompts[where] - 1])
+    room = 96 - len(prompt)
+    if where == "third turn":
+        reply(engine, prompt[:20], max_tokens=8)
+        reply(engine, prompt[:50], max_tokens=8)
+    for max_tokens in {max(1, room - 1), room}:
+        last = reply(engine, prompt, max_tokens=max_tokens)
+        assert last.usage.completion_tokens == max_tokens or last.finish == "stop"
+    with pytest.raises(InputError, match="window of 96 by 1"):
+        reply(engine, prompt, max_tokens=room + 1)
+    assert reply(engine, prompt[:10], max_tokens=5).finish in ("length", "stop")
+
+
+@pytest.mark.parametrize("prompt, params", [((), {}), (PROMPT, {"max_tokens": 0})])
+def test_empty_requests_are_refused(
+    engine: TransformersEngine, prompt: tuple[int, ...], params: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError):
+        reply(engine, prompt, **params)
+
+
+class Fault:
+    """Does something to the model's output, or instead of it, at one call."""
+
+    def __init__(self, model: Any, at_call: int, action: Callable[[Any], Any]) -> None:
+        self.calls = 0
+        self._at_call, self._action = at_call, action
+        self._hook = model.register_forward_hook(self._run)
+
+    def _run(self, module: Any, arguments: Any, output: Any) -> Any:
+        self.calls += 1
+        return self._action(output) if self.calls == self._at_call else output
+
+    def __enter__(self) -> Fault:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._hook.remove()
+
+
+def with_logit(value: float) -> Callable[[Any], Any]:
+    def change(output: Any) -> Any:
+        output.logits[..., 7] = value
+        return output
+
+    return change
+
+
+def raising(error: Exception) -> Callable[[Any], Any]:
+    def fail(output: Any) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("at_call", [1, 6])
+def test_broken_logits_fail_one_reply_only(
+    model: Any, value: float, temperature: float, at_call: int
+) -> None:
+    engine = tiny_engine(model, piece_tokens=512)
+    with (
+        Fault(model, at_call, with_logit(value)),
+        pytest.raises(EngineError, match="no numbers"),
+    ):
+        reply(engine, temperature=temperature)
+    assert reply(engine).finish == "length"
+
+
+@pytest.mark.parametrize("at_call", [1, 3, 21])
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory."),
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_out_of_memory_fails_one_reply_only(model: Any, at_call: int, error: Exception) -> None:
+    kept = Keeping(lambda: new_cache(model))
+    engine = tiny_engine(model, piece_tokens=36, store=kept)
+    with Fault(model, at_call, raising(error)):
+        with pytest.raises(OutOfMemoryError, match="Memory ran out") as caught:
+            reply(engine)
+        assert caught.value.__context__ is None  # it would hold the tensors of the reply
+        assert kept.cleared == 1
+        assert reply(engine, PROMPT[:9]).finish == "length"
+
+
+def test_any_other_failure_is_a_sentence(model: Any) -> None:
+    engine = tiny_engine(model)
+    with (
+        Fault(model, 2, raising(RuntimeError("kernel image\ntrace"))),
+        pytest.raises(EngineError, match=r"failed during the reply \(kernel image\)"),
+    ):
+        reply(engine)
+    assert reply(engine).finish == "length"
+
+
+class Keeping:
+    """A store that notes what happens to it."""
+
+    def __init__(self, make_cache: Callable[[], Any]) -> None:
+        self._make_cache = make_cache
+        self.kept: list[tuple[str | None, Any, tuple[int, ...]]] = []
+        self.forgotten: list[str] = []
+        self.cleared = 0
+
+    def take_cache(self, conversation_id: str | None, prompt_ids: Any) -> tuple[Any, int]:
+        return self._make_cache(), 0
+
+    def give_back(self, conversation_id: str | None, cache: Any, token_ids: Any) -> None:
+        self.kept.append((conversation_id, cache, tuple(token_ids)))
+
+    def forget(self, conversation_id: str) -> None:
+        self.forgotten.append(conversation_id)
+
+    def clear(self) -> None:
+        self.cleared += 1
+
+
+def test_store_gets_exactly_what_the_cache_holds(model: Any) -> None:
+    store = Keeping(lambda: new_cache(model))
+    engine = tiny_engine(model, store=store)
+    events = engine.generate(PROMPT, SamplingParams(max_tokens=9), conversation_id="a")
+    made = finished(events)
+    name, cache, ids = store.kept[-1]
+    assert name == "a"
+    assert ids == (*PROMPT, *made.token_ids[:-1])
+    assert cache.get_seq_length() == len(ids)
+    with Fault(model, 6, with_logit(float("nan"))), pytest.raises(EngineError):
+        list(engine.generate(PROMPT, SamplingParams(max_tokens=40), conversation_id="a"))
+    assert store.forgotten == ["a"]
+    assert len(store.kept) == 1
+
+
+def test_closed_engine_says_so(engine: TransformersEngine) -> None:
+    engine.close()
+    engine.close()
+    assert engine.status.state == "failed"
+    with pytest.raises(EngineError, match="closed"):
+        reply(engine)

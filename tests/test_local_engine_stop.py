@@ -1,0 +1,133 @@
+"""The real engine when replies are stopped, abandoned or waiting for each other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from tiny_llama import START_ID, tiny_engine, tiny_model
+
+from chatbot.engine.base import EngineEvent, Finished, SamplingParams, TextDelta
+from chatbot.engine.decode import Reader
+from chatbot.engine.local import TransformersEngine, new_cache
+
+PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Waiting for a second thread takes longer than the work of so small a model."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return tiny_model()
+
+
+@pytest.fixture
+def engine(model: Any) -> TransformersEngine:
+    return tiny_engine(model)
+
+
+def finished(events: Iterator[EngineEvent]) -> Finished:
+    last = list(events)[-1]
+    assert isinstance(last, Finished)
+    return last
+
+
+def reply(engine: TransformersEngine, prompt: tuple[int, ...] = PROMPT, **params: Any) -> Finished:
+    return finished(engine.generate(prompt, SamplingParams(**{"max_tokens": 40, **params})))
+
+
+def test_stop_during_decoding_ends_within_two_tokens(engine: TransformersEngine) -> None:
+    stop = threading.Event()
+    after = 0
+    for event in engine.generate(PROMPT, SamplingParams(max_tokens=300), stop=stop):
+        if isinstance(event, TextDelta):
+            after += stop.is_set()
+            stop.set()
+    assert isinstance(event, Finished)
+    assert event.finish == "cancelled"
+    assert after <= 2
+    assert event.usage.completion_tokens <= 3
+
+
+def test_stop_inside_a_piece_of_prefill(model: Any) -> None:
+    engine = tiny_engine(model, piece_tokens=512)
+    stop = threading.Event()
+    hook = model.model.layers[0].register_forward_hook(lambda *_: stop.set())
+    try:
+        last = finished(engine.generate(PROMPT, SamplingParams(max_tokens=9), stop=stop))
+    finally:
+        hook.remove()
+    assert (last.finish, last.text) == ("cancelled", "")
+    assert last.usage.prefill_s > 0
+    assert reply(engine).token_ids == reply(tiny_engine(model)).token_ids
+
+
+def test_stop_before_anything(engine: TransformersEngine) -> None:
+    stop = threading.Event()
+    stop.set()
+    last = finished(engine.generate(PROMPT, SamplingParams(max_tokens=40), stop=stop))
+    assert (last.finish, last.token_ids) == ("cancelled", ())
+
+
+def test_a_stopped_call_leaves_the_cache_as_before(model: Any) -> None:
+    from chatbot.engine.decode import StopGate, Stopped
+
+    gate = StopGate(model)
+    reader = Reader(model, new_cache(model), ())
+    reader.read(PROMPT[:20])
+    calls = iter([False, True])
+    gate.watch(lambda: next(calls))
+    with pytest.raises(Stopped):
+        reader.read(PROMPT[20:])
+    gate.unwatch()
+    assert [layer.get_seq_length() for layer in reader.cache.layers] == [20, 20]
+    again = reader.read(PROMPT[20:])
+    torch.testing.assert_close(
+        again, model(torch.tensor([PROMPT])).logits[0, -1], atol=1e-4, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("events_taken", [0, 1, 8])
+def test_closing_the_iterator_frees_the_engine(
+    engine: TransformersEngine, events_taken: int
+) -> None:
+    events = engine.generate(PROMPT, SamplingParams(max_tokens=300))
+    for _ in range(events_taken):
+        next(events)
+    events.close()  # type: ignore[attr-defined]
+    assert reply(engine).finish == "length"
+
+
+def test_replies_wait_for_each_other_in_order(model: Any) -> None:
+    engine = tiny_engine(model)
+    order: list[int] = []
+    holder = engine.generate(PROMPT, SamplingParams(max_tokens=300))
+    next(holder)
+    threads = []
+    for number in range(4):
+        thread = threading.Thread(target=lambda n=number: (reply(engine), order.append(n)))  # type: ignore[misc]
+        thread.start()
+        threads.append(thread)
+        time.sleep(0.1)
+    stop = threading.Event()
+    threading.Timer(0.1, stop.set).start()
+    started = time.monotonic()
+    last = finished(engine.generate(PROMPT, SamplingParams(max_tokens=40), stop=stop))
+    assert last.finish == "cancelled"
+    assert time.monotonic() - started < 1.0
+    assert order == []
+    holder.close()  # type: ignore[attr-defined]
+    for thread in threads:
+        thread.join(20)
+    assert order == [0, 1, 2, 3]
