@@ -34,7 +34,9 @@ _OLD_SHARE = 0.6
 """Most of the cap that an earlier summary may keep."""
 _REPLY_DISCOUNT = 0.5
 _LONGEST_SHARE = 0.4
-"""A sentence longer than this share of the cap is shortened."""
+"""A sentence longer than this share of the cap is shortened,"""
+_ORDINARY_TOKENS = 80
+"""unless it is below this: fewer whole sentences say more than many beginnings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ def _selected(
     embed: Embed | None = None,
 ) -> str:
     """`head`, followed by the best of the sentences that fit the cap."""
-    pool = _shortened(_distinct(sentences_in), int(_LONGEST_SHARE * cap_tokens), count_tokens)
+    longest = max(_LONGEST_SHARE * cap_tokens, min(_ORDINARY_TOKENS, 0.9 * cap_tokens))
+    pool = _shortened(_distinct(sentences_in), int(longest), count_tokens)
     if len(pool) > MAX_CONSIDERED:
         pool = sorted(pool, key=lambda s: -s.weight)[:MAX_CONSIDERED]
         pool.sort(key=lambda s: s.order)
