@@ -1,17 +1,13 @@
 """Model names -> files on this machine: demo, a local folder, a GGUF file or a hub name.
 
-Knows where models are and how to get them; does not load them. `python -m chatbot.engine.models
-fetch` prepares the embedded models ahead of the first start.
+Knows where models are and how to get them; does not load them.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import os
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +15,7 @@ from typing import Any, Literal
 from chatbot.engine import embedded, gguf_files, hub
 from chatbot.engine.cache_folder import Progress, build_once, gib, ignore_progress, is_intact
 from chatbot.engine.known_models import KNOWN_CONFIGS
-from chatbot.errors import ChatbotError, ModelError
+from chatbot.errors import ModelError
 
 ModelKind = Literal["demo", "folder", "gguf", "hub"]
 DEMO = "demo"
@@ -218,34 +214,3 @@ def _looks_like_path(name: str) -> bool:
         or "\\" in name
         or name.count("/") > 1
     )
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """`fetch [--cache-dir DIR]`: prepare the embedded models, with sentences on the way."""
-    from chatbot.settings import default_cache_dir
-
-    parser = argparse.ArgumentParser(prog="python -m chatbot.engine.models")
-    parser.add_argument("command", choices=["fetch"])
-    parser.add_argument("--cache-dir", type=Path, default=None)
-    options = parser.parse_args(arguments)
-    cache_dir = options.cache_dir or Path(
-        os.environ.get("CHATBOT_CACHE_DIR") or default_cache_dir()
-    )
-    said: set[str] = set()
-
-    def say(message: str, share: float | None) -> None:
-        if message not in said:
-            said.add(message)
-            print(message, flush=True)
-
-    try:
-        for folder in fetch(cache_dir, say):
-            print(f"Ready: {folder}", flush=True)
-    except ChatbotError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
