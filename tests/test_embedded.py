@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,8 @@ def test_demo_is_fetched_converted_and_talks(
     assert files.is_demo
     names = {p.name for p in files.folder.iterdir()}
     assert {"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"} <= names
+    ends = json.loads((files.folder / "generation_config.json").read_text())["eos_token_id"]
+    assert ends == [0, 2]
     tokenizer = load_tokenizer(files.folder)
     assert tokenizer.chat_format.stop_ids >= {0, 2}
     assert len(tokenizer.encode("ab12")) == 3  # letters merge, digits stay single
