@@ -7,15 +7,21 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chatbot.cli import main
 from chatbot.console import Console
+from chatbot.engine.scripted import Script, ScriptedEngine
 
 ROOT = Path(__file__).resolve().parent.parent
+KEYWORDS_ONLY = ("--embedding-model", "none")
+SEGMENT_KEYS = {"kind", "tokens", "text"}
+
+UseScript = Callable[[Script], ScriptedEngine]
+"""Lets commands use a scripted engine; the fixture `scripted` is one."""
 
 
 @dataclass(frozen=True)
@@ -55,3 +61,16 @@ def program(
         check=False,
     )
     return Outcome(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+
+def assert_trace(trace: dict[str, Any], question: str, limit: int) -> None:
+    """The shape and the sums of the contract."""
+    assert trace["question"] == question
+    assert trace["prompt_tokens"] <= trace["limit_tokens"] == limit
+    assert trace["reply_tokens"] > 0 and trace["reused_tokens"] >= 0
+    assert sum(s["tokens"] for s in trace["segments"]) == trace["prompt_tokens"]
+    assert all(set(s) >= SEGMENT_KEYS for s in trace["segments"])
+    assert all(set(d) >= SEGMENT_KEYS | {"reason"} for d in trace["dropped"])
+    assert not [v for s in trace["segments"] for v in s.values() if v is None or v == []]
+    kinds = [s["kind"] for s in trace["segments"]]
+    assert kinds[0] == "system" and kinds[-1] == "question"

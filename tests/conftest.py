@@ -16,8 +16,10 @@ from chatbot.settings import Settings, default_cache_dir
 
 # The fixtures import what they build themselves, so that a test of one part needs no other.
 if TYPE_CHECKING:
+    from cli import UseScript
+
     from chatbot.engine.base import Engine
-    from chatbot.engine.scripted import ScriptedEngine
+    from chatbot.engine.scripted import Script, ScriptedEngine
     from chatbot.services import Services
     from retrieval.embed import Embedder
 
@@ -124,3 +126,34 @@ def services(scripted_engine: ScriptedEngine, tmp_path: Path) -> Iterator[Servic
     built = build_services(settings, engine=scripted_engine)
     yield built
     built.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder of documents, one of them damaged."""
+    documents = tmp_path / "documents"
+    documents.mkdir()
+    (documents / "tower.txt").write_text("The tower was built in 1915.\n", encoding="utf-8")
+    (documents / "등대.txt").write_text("등대의 높이는 16미터이다.\n", encoding="utf-8")
+    (documents / "broken.pdf").write_bytes(b"\x00\x01\x02")
+    return documents
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> UseScript:
+    """Let commands use a scripted engine, and its tokenizer, in place of the configured model."""
+
+    from chatbot.engine.scripted import ScriptedEngine
+    from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
+
+    def use(script: Script) -> ScriptedEngine:
+        engine = ScriptedEngine(script)
+        monkeypatch.setattr("chatbot.services.load_engine", lambda settings: engine)
+        for command in ("context", "ingest"):
+            monkeypatch.setattr(
+                f"chatbot.commands.{command}.load_model_tokenizer",
+                lambda settings, progress: ScriptedTokenizer(),
+            )
+        return engine
+
+    return use
