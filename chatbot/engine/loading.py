@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +54,9 @@ def load_model(
 ) -> LoadedModel:
     """Read the weights. Raises ModelError with one sentence."""
     import torch
-    from transformers.utils import logging
+    from transformers.utils import logging as library_logging
 
-    logging.disable_progress_bar()
+    library_logging.disable_progress_bar()
     if settings.threads:
         torch.set_num_threads(settings.threads)
     on_cuda = chosen_device(settings) == "cuda"
@@ -186,6 +187,8 @@ def _quantization(weights: Weights) -> Any:
     from transformers import BitsAndBytesConfig
 
     if weights == "int8":
+        # It would say at each layer of each token that bfloat16 is cast to float16.
+        logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
         return BitsAndBytesConfig(load_in_8bit=True)
     return BitsAndBytesConfig(
         load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
