@@ -12,7 +12,7 @@ _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
 
 def file_name(conversation: Conversation) -> str:
     """A name that every file system takes."""
-    name = _UNSAFE.sub(" ", conversation.title).strip(" .")[:80]
+    name = " ".join(_UNSAFE.sub(" ", conversation.title).split()).strip(" .")[:80]
     return f"{name or 'chat'}.md"
 
 

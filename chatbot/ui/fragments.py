@@ -14,6 +14,8 @@ from retrieval.types import Citation
 _ODD_FINISH: frozenset[Finish] = frozenset(
     {"running", "length", "cancelled", "error", "interrupted", "memory"}
 )
+# Notices that say why a reply failed; they stand with its end.
+_FAILURES = frozenset({"reply_failed", "out_of_memory"})
 _OPEN_SOURCES = 3
 
 
@@ -65,9 +67,8 @@ def pending_html(
 ) -> str:
     """What a reply without any text yet is waiting for."""
     tokens = trace.prompt_tokens if trace else 0
-    # The reply of its own conversation counts as the first that a person would wait for.
-    key = "pending.waiting" if phase == "waiting" and position > 0 else f"pending.{phase}"
-    key = "pending.start" if key == "pending.waiting" and position <= 0 else key
+    waiting = {0: "pending.start", 1: "pending.one_waiting"}
+    key = waiting.get(position, "pending.waiting") if phase == "waiting" else f"pending.{phase}"
     text = tr(language, key, count=position, document=document, tokens=tokens)
     return (
         f'<div class="pending" role="status"><span class="dots"><i></i><i></i><i></i></span>'
@@ -115,9 +116,8 @@ def page_html(language: Language, page: int | None, page_end: int | None) -> str
 def _finish_html(turn: Turn, language: Language) -> str:
     if turn.finish not in _ODD_FINISH:
         return ""
-    details = [n for n in turn.notices if n.code in ("error", turn.finish)]
-    text = " ".join(notice_text(language, n) for n in details)
-    text = text or tr(language, f"finish.{turn.finish}")
+    details = [notice_text(language, n) for n in turn.notices if n.code in _FAILURES]
+    text = " ".join((tr(language, f"finish.{turn.finish}"), *details))
     kind = "bad" if turn.finish in ("error", "memory") else "mild"
     return f'<p class="finish {kind}" data-finish="{turn.finish}">{esc(text)}</p>'
 
@@ -125,7 +125,7 @@ def _finish_html(turn: Turn, language: Language) -> str:
 def _notices_html(turn: Turn, language: Language, trace: PromptTrace | None) -> str:
     shown: list[Notice] = []
     for notice in (*turn.notices, *(trace.notices if trace else ())):
-        if notice.code not in ("error", turn.finish) and notice not in shown:
+        if notice.code not in _FAILURES and notice not in shown:
             shown.append(notice)
     return "".join(
         f'<p class="notice" data-code="{esc(n.code)}">{icon("info")}'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -220,8 +221,15 @@ class _Wiring:
         self._handlers.stop(_call(cid, request))
 
     def _send(self, cid: str, text: str, request: gr.Request) -> Iterator[dict[Any, Any]]:
-        for updates in self._handlers.send(_call(cid, request), text):
-            yield self._named(updates)
+        yield from self._all_named(self._handlers.send(_call(cid, request), text))
+
+    def _all_named(self, all_updates: Iterator[Updates]) -> Iterator[dict[Any, Any]]:
+        # A generator that yields nothing would empty every output.
+        yield self._named({})
+        # Closing this one closes that one too, so that a closed tab ends its reply.
+        with closing(all_updates):  # type: ignore[type-var]
+            for updates in all_updates:
+                yield self._named(updates)
 
     def _plain(self, handler: Callable[[Call], Updates]) -> Callable[..., dict[Any, Any]]:
         def run(cid: str, request: gr.Request, event: gr.EventData) -> dict[Any, Any]:
@@ -233,8 +241,7 @@ class _Wiring:
         self, handler: Callable[[Call], Iterator[Updates]]
     ) -> Callable[..., Iterator[dict[Any, Any]]]:
         def run(cid: str, request: gr.Request, event: gr.EventData) -> Iterator[dict[Any, Any]]:
-            for updates in handler(_call(cid, request, event)):
-                yield self._named(updates)
+            yield from self._all_named(handler(_call(cid, request, event)))
 
         return run
 

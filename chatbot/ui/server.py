@@ -8,8 +8,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-# Before gradio is imported, or it asks the network about itself.
-os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+# No questions to the network about the library itself (read when it is imported), and no
+# statistics of its events, which take a data frame's time after each of them.
+QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_ANALYTICS_CACHE_FREQUENCY": "1000000000"}
+os.environ.update(QUIET)
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -37,6 +39,9 @@ class Handle:
     def close(self) -> None:
         """Stop replies and uploads, and free the port. Idempotent."""
         self._handlers.close()
+        if self._page.is_running:
+            # Open pages hold their connections for as long as they are shown.
+            self._page.server.force_exit = True
         self._page.close(verbose=False)
         self._inbox.close()
 
@@ -51,6 +56,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     port = settings.port if port is None else port
     data_dir = settings.data_dir
     # The library's own folder for files; nothing is served from it.
+    os.environ.update(QUIET)
     os.environ["GRADIO_TEMP_DIR"] = str(data_dir / "gradio")
     shutil.rmtree(data_dir / "gradio", ignore_errors=True)
     inbox = Inbox(data_dir / "incoming", settings.max_upload_mb * MIB)

@@ -1,0 +1,174 @@
+"""The page over a scripted engine, and a person in front of it, for the browser tests."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from chatbot.chat import Chat
+from chatbot.engine.base import Engine
+from chatbot.engine.scripted import Scripted, ScriptedEngine, ScriptedReply
+from chatbot.errors import EngineError
+from chatbot.services import Services
+from chatbot.settings import Settings
+from chatbot.store import Store
+from chatbot.ui.server import Handle, launch
+from retrieval.embed import ScriptedEmbedder
+from retrieval.pipeline import Library
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HTML = (
+    "Words in <name> and List<int>. <style>*{display:none}</style> "
+    '<img src=x onerror="window.hacked=1"> ![pixel](http://example.invalid/x.png) `a<b>`'
+)
+CODE = "Code:\n\n```python\ndef f(x: list[int]) -> None:\n    if x:\n        return\n```\n\nEnd."
+SLOW = " ".join(f"word{n}" for n in range(40))
+
+
+def script(prompt: str, _: tuple[int, ...]) -> Scripted:
+    """Replies by what the last question asks for: `script:NAME`, or else an echo."""
+    wishes = re.findall(r"script:(\w+)", prompt)
+    wish = wishes[-1] if wishes else ""
+    if "Carrick" in prompt and not wish:
+        return "The lamp of Carrick was built in 1898. It also sings at night."
+    return {
+        "slow": ScriptedReply(SLOW, tokens_per_s=60, ends_itself=False),
+        "brief": ScriptedReply(SLOW, tokens_per_s=60),
+        "fail": EngineError("The scripted engine broke <b>down</b>."),
+        "half": ScriptedReply(SLOW, fail_after_tokens=12, tokens_per_s=200),
+        "html": HTML,
+        "code": CODE,
+    }.get(wish, "A plain reply.")
+
+
+class Site:
+    """One running program with its page, which can be restarted on the same data and port."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        engine: Callable[[], Engine] | None = None,
+        embedder: ScriptedEmbedder | None = None,
+        **settings: Any,
+    ) -> None:
+        self._make_engine = engine or (lambda: ScriptedEngine(script, window_tokens=4096))
+        given = {"data_dir": folder, "port": 0, "embedding_model": "none", **settings}
+        self.settings = Settings(**given)
+        self.embedder = embedder or ScriptedEmbedder()
+        self.services: Services
+        self.handle: Handle
+        self._open(0)
+
+    @property
+    def url(self) -> str:
+        return self.handle.url
+
+    def restart(self) -> None:
+        """End the program and start it again where it was."""
+        port = int(self.url.rstrip("/").rsplit(":", 1)[1])
+        self.close()
+        self._open(port)
+
+    def close(self) -> None:
+        self.handle.close()
+        self.services.close()
+
+    def _open(self, port: int) -> None:
+        folder, engine = self.settings.data_dir, self._make_engine()
+        store = Store(folder / "chats.db")
+        library = Library(
+            folder / "library",
+            embedder=self.embedder,
+            count_tokens=lambda text: len(engine.tokenizer.encode(text)),
+        )
+        chat = Chat(settings=self.settings, store=store, engine=engine, library=library)
+        self.services = Services(self.settings, store, library, engine, chat)
+        self.handle = launch(self.services, port=port)
+
+
+class Person:
+    """A tab of the page, and what a person does in it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.box = page.locator("#msg textarea")
+        self.questions = page.locator("#chat [data-testid=user]")
+        self.replies = page.locator("#chat [data-testid=bot]:has(.message-content)")
+        self.feet = page.locator("#chat .foot")
+        self.send_button = page.locator("#msg .submit-button")
+        self.stop_button = page.locator("#msg .stop-button")
+        self.chats = page.locator("#conversations .item")
+        self.documents = page.locator("#documents .document")
+        self.toasts = page.locator(".toast-body")
+
+    def open(self, url: str) -> Person:
+        self.page.goto(url)
+        # Drawn by the load event: from now on the page works.
+        expect(self.page.locator("#settings select")).to_be_visible()
+        return self
+
+    def write(self, text: str) -> Person:
+        self.box.fill(text)
+        self.box.press("Enter")
+        return self
+
+    def ask(self, text: str) -> Person:
+        """Send and wait for the end of the reply."""
+        before = self.feet.count()
+        self.write(text)
+        expect(self.feet).to_have_count(before + 1)
+        expect(self.send_button).to_be_visible()
+        return self
+
+    def new_chat(self) -> Person:
+        self.page.locator("#new-chat button").click()
+        expect(self.page.locator(".welcome")).to_be_visible()
+        return self
+
+    def upload(self, *files: tuple[str, bytes]) -> Person:
+        """Give files to the page as its file dialog would."""
+        with self.page.expect_file_chooser() as chooser:
+            self.page.locator("#upload button").click()
+        chooser.value.set_files(
+            [
+                {"name": name, "mimeType": "application/octet-stream", "buffer": data}
+                for name, data in files
+            ]
+        )
+        return self
+
+    def last_reply(self) -> Locator:
+        return self.replies.last
+
+    @property
+    def conversation_id(self) -> str:
+        found = re.search(r"[?&]c=([^&]+)", self.page.url)
+        return found[1] if found else ""
+
+
+def until(check: Callable[[], bool], what: str, limit_s: float = 8.0) -> None:
+    """Wait for something that is not on the page."""
+    end = time.monotonic() + limit_s
+    while not check():
+        assert time.monotonic() < end, f"never happened: {what}"
+        time.sleep(0.02)
+
+
+def person(context: BrowserContext, url: str) -> Person:
+    """A new tab on `url`."""
+    return Person(context.new_page()).open(url)
