@@ -115,7 +115,10 @@ def measure(
         passages = library.search(question.text, document_ids=question.scope)
         top1 += any(covered_characters(gold, passages[:1]) for gold in question.gold)
         for budget in budgets:
-            packed = pack(passages, budget, render)
+            narrowed = library.search(
+                question.text, document_ids=question.scope, budget_tokens=budget
+            )
+            packed = pack(narrowed, budget, render)
             outcomes[budget].append(_outcome(question, packed.passages, render))
     elapsed = time.perf_counter() - begin
     n_questions = max(1, len(questions))

@@ -7,6 +7,7 @@ deleted in one transaction, so that a reader sees all of it or nothing.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from retrieval.database import Database
 from retrieval.embed import Vectors
 from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan, Passage
 from retrieval.vectors import Ids, VectorIndex
-from retrieval.words import lexical_terms
+from retrieval.words import content_terms, folded, lexical_terms
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -42,12 +43,18 @@ CREATE TABLE IF NOT EXISTS windows (
     start INTEGER NOT NULL, end INTEGER NOT NULL, vector BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS windows_of ON windows(chunk_id);
+CREATE TABLE IF NOT EXISTS titles (
+    document_id TEXT PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE, title TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
     head, body, tokenize = "unicode61 remove_diacritics 0"
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS term_counts USING fts5vocab(terms, row);
 INSERT OR IGNORE INTO meta VALUES ('schema', 1), ('generation', 0);
 """
+MAX_NAMED = 20
+"""Documents that one text can name."""
+MAX_TITLE_CHARACTERS = 80
 HEAD_WEIGHT = 1.0
 """Weight of a word in the file name or the context, against one in the text."""
 _PASSAGE_FIELDS = (
@@ -227,6 +234,21 @@ class Index:
 
     # Searching
 
+    def named_in(self, text: str, document_ids: Sequence[str] | None = None) -> list[int]:
+        """First chunks of the documents whose title stands in `text`, longest titles first.
+
+        Titles that several documents share name none of them.
+        """
+        where, values = _among(document_ids)
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT min(c.id) FROM titles t JOIN chunks c USING (document_id)"
+                f" WHERE instr(?, t.title) {where} GROUP BY t.title"
+                " HAVING count(DISTINCT t.document_id) = 1 ORDER BY length(t.title) DESC LIMIT ?",
+                (folded(text), *values, MAX_NAMED),
+            )
+            return [row[0] for row in rows]
+
     def lexical(
         self, terms: Sequence[str], n_results: int, document_ids: Sequence[str] | None = None
     ) -> list[int]:
@@ -331,6 +353,16 @@ def _insert_document(
         *(embedder, document.text),
     )
     connection.execute(f"INSERT INTO documents VALUES ({','.join('?' * len(row))})", row)
+    if title := _title(document.text):
+        connection.execute("INSERT INTO titles VALUES (?, ?)", (info.id, title))
+
+
+def _title(text: str) -> str:
+    """The first line, folded, when it looks like a title; what stands in brackets left out."""
+    first, _, rest = text.strip().partition("\n")
+    bare = re.sub(r"\(.*?\)", "", first.strip("#*_ \t"))
+    good = len(bare) <= MAX_TITLE_CHARACTERS and rest.strip() and len(bare.strip()) > 3
+    return folded(bare) if good and content_terms(bare) else ""
 
 
 def _insert(connection: sqlite3.Connection, info: DocumentInfo, entry: Entry) -> None:

@@ -6,8 +6,10 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from retrieval.context import narrow
 from retrieval.embed import Embedder
 from retrieval.files import Originals, walk
 from retrieval.index import Index, Window
@@ -110,11 +112,30 @@ class Library:
         return self._originals.find(document_id)
 
     def search(
-        self, query: str, *, document_ids: Sequence[str] | None = None, top_k: int = 20
+        self,
+        query: str,
+        *,
+        document_ids: Sequence[str] | None = None,
+        top_k: int = 20,
+        budget_tokens: int | None = None,
     ) -> list[Passage]:
-        """Passages for a query, best first; see `retrieval.search.search`."""
+        """The `top_k` passages for a query, best first; see `retrieval.search.search`.
+
+        With `budget_tokens`, chunks of long documents are cut down to their best stretches of
+        whole sentences, so that more of what matters fits; see `retrieval.context.narrow`.
+        """
         self.wait_until_embedded(RENEW_WAIT_S)
-        return search(self._index, self._embedder, query, document_ids=document_ids, top_k=top_k)
+        found = search(self._index, self._embedder, query, document_ids=document_ids)
+        found = replace(found, ranked=found.ranked[: max(0, top_k)])
+        if budget_tokens is None:
+            return [item.passage for item in found.ranked]
+        return narrow(
+            found,
+            budget_tokens,
+            count_tokens=self._rules.count_tokens,
+            document=self._index.document,
+            chunks=self._index.passages,
+        )
 
     def chunks(self, document_id: str) -> list[Passage]:
         """All passages of a document, in order, for prompts that hold it whole."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from retrieval.embed import Embedder
 from retrieval.index import Index, WindowHit
-from retrieval.ranking import fuse, score_texts, weigh
-from retrieval.sentences import sentence_cells
-from retrieval.types import Passage, passage_body
-from retrieval.words import content_terms, hangul_share, lexical_terms
+from retrieval.ranking import QueryTerms, fuse, score_texts, weigh
+from retrieval.sentences import Span, sentence_cells
+from retrieval.types import Passage
+from retrieval.words import content_terms, folded, hangul_share, lexical_terms
 
-N_LEXICAL = 100
+N_LEXICAL, N_DENSE = 60, 60
+"""Chunks that each side brings to be ranked."""
 N_WINDOWS = 400
+N_NAMING = 3
+"""Best passages whose text may name other documents."""
+NAMED_SHARE = 0.25
+"""What a document gains by being named, of the score of the passage that names it."""
 MAX_TERMS = 400
 """Terms of a longer query are cut to its first ones and its last ones."""
 HANGUL_QUERY = 0.2
@@ -26,17 +30,44 @@ HANGUL_QUERY = 0.2
 class SearchWeights:
     """How much the vectors count against the keywords, and when a cosine alone is relevant."""
 
-    dense_english_only: float = 0.5
+    dense_english_only: float = 0.4
     dense_multilingual: float = 0.6
     relevant_cosine: float = 0.35
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Ranked:
+    """A passage with its score, its sentences, and the windows of it that the vectors found.
+
+    `cells` are offsets in the passage's text that join up without gaps, `terms` their terms.
+    """
+
     passage: Passage
-    lexical: float
-    cosine: float
-    overlap: bool
+    cells: tuple[Span, ...] = ()
+    terms: tuple[tuple[str, ...], ...] = ()
+    hits: tuple[WindowHit, ...] = ()
+    lexical: float = 0.0
+
+    @property
+    def score(self) -> float:
+        return self.passage.score
+
+    @property
+    def cosine(self) -> float:
+        return max((hit.cosine for hit in self.hits), default=-1.0)
+
+    def scored(self, score: float) -> Ranked:
+        return replace(self, passage=replace(self.passage, score=min(1.0, max(0.0, score))))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All that a query found, best first, and what its terms are worth."""
+
+    ranked: tuple[Ranked, ...] = ()
+    query: QueryTerms = field(default_factory=lambda: QueryTerms({}))
+    dense: bool = False
+    """Whether the vectors had a say."""
 
 
 def search(
@@ -45,108 +76,135 @@ def search(
     query: str,
     *,
     document_ids: Sequence[str] | None = None,
-    top_k: int = 20,
     weights: SearchWeights = SearchWeights(),
-) -> list[Passage]:
-    """The passages for a query, best first, with scores in [0, 1]; at most `top_k`.
+) -> Found:
+    """The passages for a query, best first, with scores in [0, 1].
 
     Passages that share no word of meaning with the query and are not near it in meaning are left
-    out, so the list may be empty. Of texts that contain each other, the longer one stays.
+    out, so there may be none. Of texts that contain each other, the longer one stays.
     `document_ids` None searches everything; an empty list finds nothing.
     """
-    if top_k < 1 or not query.strip() or (document_ids is not None and not document_ids):
-        return []
-    terms = _query_terms(query)
+    if not query.strip() or (document_ids is not None and not document_ids):
+        return Found()
+    terms = _cut(lexical_terms(query))
     dense_weight = _dense_weight(embedder, query, weights)
     chunk_ids = index.lexical(terms, N_LEXICAL, document_ids)
     hits: list[WindowHit] = []
     if embedder is not None and dense_weight > 0 and index.has_vectors():
         hits = index.dense(embedder.embed_query(query), N_WINDOWS, document_ids)
-    candidates = _candidates(index, query, terms, chunk_ids, hits)
-    relevant = [c for c in candidates if c.overlap or c.cosine >= weights.relevant_cosine]
-    if not hits:
-        dense_weight = 0.0
-    scores = fuse([c.lexical for c in relevant], [c.cosine for c in relevant], dense_weight)
-    ranked = sorted(
-        (replace(c.passage, score=score) for c, score in zip(relevant, scores, strict=True)),
-        key=lambda passage: (-passage.score, passage.chunk_id),
-    )
-    return drop_contained(ranked)[:top_k]
+    total, frequencies = index.term_frequencies(terms)
+    weighed = weigh(query, frequencies, total)
+    candidates = _candidates(index, weighed, chunk_ids, hits)
+    wanted = content_terms(query)
+    relevant = [c for c in candidates if c.cosine >= weights.relevant_cosine or _shares(c, wanted)]
+    ranked = _fused(relevant, dense_weight if hits else 0.0)
+    ranked = _with_named(index, ranked, document_ids)
+    return Found(tuple(drop_contained(ranked)), weighed, bool(hits))
 
 
-def drop_contained(passages: Sequence[Passage]) -> list[Passage]:
+def drop_contained(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Leave out passages whose words stand, in the same order, in another passage.
 
     Only that rule: texts that differ in one number or a negation are near by every measure, and
     are just what a reader must see. The longer text takes the better rank of the two.
     """
-    kept: list[Passage] = []
-    folded: list[str] = []
-    for passage in passages:
-        words = _folded(passage.text)
-        if any(words in other for other in folded):
+    kept: list[Ranked] = []
+    texts: list[str] = []
+    for item in ranked:
+        words = folded(item.passage.text)
+        if any(words in other for other in texts):
             continue
-        inside = [i for i, other in enumerate(folded) if other in words]
+        inside = [i for i, other in enumerate(texts) if other in words]
         if inside:
             best = inside[0]
-            kept[best] = replace(passage, score=kept[best].score)
-            folded[best] = words
+            kept[best], texts[best] = item.scored(kept[best].score), words
             for i in reversed(inside[1:]):
-                del kept[i], folded[i]
+                del kept[i], texts[i]
         else:
-            kept.append(passage)
-            folded.append(words)
+            kept.append(item)
+            texts.append(words)
     return kept
 
 
-def _folded(text: str) -> str:
-    words = re.findall(r"\w+", unicodedata.normalize("NFC", text).casefold())
-    return f" {' '.join(words)} "
-
-
-def _query_terms(query: str) -> list[str]:
-    terms = list(dict.fromkeys(lexical_terms(query)))
+def _cut(terms: Sequence[str]) -> list[str]:
+    once = list(dict.fromkeys(terms))
     half = MAX_TERMS // 2
-    return terms if len(terms) <= MAX_TERMS else terms[:half] + terms[-half:]
+    return once if len(once) <= MAX_TERMS else once[:half] + once[-half:]
 
 
 def _dense_weight(embedder: Embedder | None, query: str, weights: SearchWeights) -> float:
     if embedder is None:
         return 0.0
-    if not embedder.english_only:
-        return weights.dense_multilingual
-    return 0.0 if hangul_share(query) > HANGUL_QUERY else weights.dense_english_only
+    if hangul_share(query) > HANGUL_QUERY and embedder.english_only:
+        return 0.0
+    return weights.dense_english_only if embedder.english_only else weights.dense_multilingual
 
 
 def _candidates(
-    index: Index,
-    query: str,
-    terms: Sequence[str],
-    chunk_ids: Sequence[int],
-    hits: Sequence[WindowHit],
-) -> list[_Candidate]:
-    cosines: dict[int, float] = {}
-    for hit in hits:
-        cosines[hit.chunk_id] = max(hit.cosine, cosines.get(hit.chunk_id, -1.0))
-    near = sorted(cosines, key=lambda chunk_id: -cosines[chunk_id])[:N_LEXICAL]
-    found = index.passages_by_id(list(dict.fromkeys([*chunk_ids, *near])))
-    passages = list(found.values())
-    total, frequencies = index.term_frequencies(terms)
-    texts = [_sentences(passage) for passage in passages]
-    scores = score_texts(weigh(query, frequencies, total), texts)
-    wanted = content_terms(query)
-    lowest = min(cosines.values(), default=0.0)
-    return [
-        _Candidate(
-            passage,
-            score,
-            cosines.get(passage.chunk_id, lowest),
-            any(term in wanted for sentence in text for term in sentence),
-        )
-        for passage, score, text in zip(passages, scores, texts, strict=True)
-    ]
+    index: Index, query: QueryTerms, chunk_ids: Sequence[int], hits: Sequence[WindowHit]
+) -> list[Ranked]:
+    by_chunk: dict[int, list[WindowHit]] = {}
+    for hit in hits:  # nearest first
+        by_chunk.setdefault(hit.chunk_id, []).append(hit)
+    near = list(by_chunk)[:N_DENSE]
+    passages = index.passages_by_id(list(dict.fromkeys([*chunk_ids, *near]))).values()
+    items = [_with_terms(p, tuple(by_chunk.get(p.chunk_id, ()))) for p in passages]
+    scores = score_texts(
+        query,
+        [(lexical_terms(item.passage.context), *item.terms) for item in items],
+    )
+    return [replace(item, lexical=score) for item, score in zip(items, scores, strict=True)]
 
 
-def _sentences(passage: Passage) -> list[list[str]]:
-    body = passage_body(passage.context, passage.text)
-    return [lexical_terms(body[start:end]) for start, end in sentence_cells(body)]
+def _with_terms(passage: Passage, hits: tuple[WindowHit, ...] = ()) -> Ranked:
+    cells, terms = _sentences(passage.text)
+    return Ranked(passage, cells, terms, hits)
+
+
+@lru_cache(maxsize=1024)
+def _sentences(text: str) -> tuple[tuple[Span, ...], tuple[tuple[str, ...], ...]]:
+    """Cells and terms of a chunk. The same chunks come up again, and this is most of the work."""
+    cells = tuple(sentence_cells(text))
+    return cells, tuple(tuple(lexical_terms(text[start:end])) for start, end in cells)
+
+
+def _shares(item: Ranked, wanted: set[str]) -> bool:
+    if any(not wanted.isdisjoint(terms) for terms in item.terms):
+        return True
+    return not wanted.isdisjoint(lexical_terms(item.passage.context))
+
+
+def _fused(items: Sequence[Ranked], dense_weight: float) -> list[Ranked]:
+    """With scores, best first; what the vectors did not find counts as the farthest found."""
+    farthest = min((item.cosine for item in items if item.hits), default=0.0)
+    cosines = [item.cosine if item.hits else farthest for item in items]
+    scores = fuse([item.lexical for item in items], cosines, dense_weight)
+    scored = [item.scored(score) for item, score in zip(items, scores, strict=True)]
+    return sorted(scored, key=_order)
+
+
+def _with_named(
+    index: Index, ranked: Sequence[Ranked], document_ids: Sequence[str] | None
+) -> list[Ranked]:
+    """Lift the documents that the best passages name by their title.
+
+    The second half of an answer often stands in a document that shares no word with the question.
+    None is lifted above the passage that names it.
+    """
+    made = {item.passage.chunk_id: item for item in ranked}
+    for naming in ranked[:N_NAMING]:
+        for chunk_id in index.named_in(naming.passage.text, document_ids):
+            own = made.get(chunk_id)
+            if own is None:
+                passage = index.passages_by_id([chunk_id]).get(chunk_id)
+                if passage is None:
+                    continue
+                own = _with_terms(passage)
+            lifted = min(own.score + NAMED_SHARE * naming.score, 0.999 * naming.score)
+            made[chunk_id] = own.scored(max(own.score, lifted))
+    return sorted(made.values(), key=_order)
+
+
+def _order(item: Ranked) -> tuple[float, str, int]:
+    """Best first; equals by name and place, so that the order does not tell of the past."""
+    return -item.score, item.passage.document, item.passage.start

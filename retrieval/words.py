@@ -14,6 +14,7 @@ from functools import lru_cache
 _GLUED = "가-힣\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _RUN = re.compile(f"[{_GLUED}]+|[^\\W{_GLUED}_]+")
 _HANGUL = re.compile("[가-힣ㄱ-ㅣ]")
+_WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 
 # Words that say how a question is put, not what it is about. They still count when they match,
@@ -30,7 +31,6 @@ _STOP_TEXT = """
     니까 습니 입니 합니 하는 하여 해서 했는 이며 에서 으로 에게 대해 대한 있는
     있다 없는 이다 것은 것이 알려 려줘
 """
-STOP_TERMS = frozenset(_STOP_TEXT.split())
 
 
 def lexical_terms(text: str) -> list[str]:
@@ -47,6 +47,12 @@ def lexical_runs(text: str) -> list[list[str]]:
         else:
             runs.append([_stem(run)])
     return runs
+
+
+def folded(text: str) -> str:
+    """The words of a text in lower case with one space around each, to look for whole phrases."""
+    words = _WORD.findall(unicodedata.normalize("NFC", text).casefold())
+    return f" {' '.join(words)} "
 
 
 def content_terms(text: str) -> set[str]:
@@ -95,3 +101,8 @@ def _verb_stem(word: str) -> str:
         if base != word and len(base) >= 3 and any(vowel in base for vowel in "aeiouy"):
             return base[:-1] if base[-1] == base[-2] and base[-1] not in "lsz" else base
     return word.removesuffix("e") if len(word) > 4 else word
+
+
+STOP_TERMS = frozenset(
+    form for word in _STOP_TEXT.split() for form in (word, _stem(word) if word.isascii() else word)
+)

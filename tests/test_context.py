@@ -1,0 +1,140 @@
+"""Packing into a budget, and cutting long documents down to what serves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from retrieval.context import HEADER_TOKENS, pack
+from retrieval.embed import ScriptedEmbedder
+from retrieval.pipeline import Library
+from retrieval.sentences import split_sentences
+from retrieval.types import Passage
+
+
+def count_tokens(text: str) -> int:
+    return len(text.split())
+
+
+def passage(number: int, n_words: int = 10) -> Passage:
+    text = " ".join(["word"] * n_words)
+    return Passage(number, "d", "d.txt", text, number * 100, number * 100 + len(text), n_words, 0.5)
+
+
+def render(label: str, item: Passage) -> int:
+    return item.tokens + 2
+
+
+def test_whole_passages_go_in_best_first() -> None:
+    items = [passage(1), passage(2), passage(3)]
+    packed = pack(items, 25, render)
+    assert [item.passage for item in packed.passages] == items[:2]
+    assert [item.label for item in packed.passages] == ["1", "2"]
+    assert packed.tokens == 24
+    assert packed.left_out == (items[2],)
+    assert not packed.whole
+
+
+def test_a_smaller_passage_takes_the_place_of_one_that_does_not_fit() -> None:
+    items = [passage(1), passage(2, 50), passage(3)]
+    packed = pack(items, 25, render)
+    assert [item.passage.chunk_id for item in packed.passages] == [1, 3]
+    assert [item.label for item in packed.passages] == ["1", "2"]
+    assert packed.left_out == (items[1],)
+
+
+@pytest.mark.parametrize("budget", range(0, 80, 7))
+def test_no_budget_is_exceeded(budget: int) -> None:
+    items = [passage(i, 3 + i * 5 % 17) for i in range(9)]
+    packed = pack(items, budget, render)
+    assert packed.tokens <= budget
+    assert len(packed.passages) + len(packed.left_out) == 9
+
+
+def test_all_documents_go_in_whole_when_they_fit() -> None:
+    scope = [passage(i) for i in range(4)]
+    packed = pack(scope[2:3], 48, render, scope=scope)
+    assert packed.whole
+    assert [item.passage for item in packed.passages] == scope
+    assert not pack(scope[2:3], 47, render, scope=scope).whole
+
+
+TOPICS = ("harbour", "orchard", "library", "railway", "theatre", "glacier")
+
+
+def long_text() -> str:
+    parts = []
+    for topic in TOPICS:
+        parts.append(f"# About the {topic}\n")
+        parts += [f"There is a corner number {i} that people like." for i in range(60)]
+        parts.append(f"The {topic} keeper was called K{topic} and lived there.\n")
+    return "\n".join(parts)
+
+
+@pytest.fixture(params=[False, True], ids=["words", "vectors"])
+def library(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Library]:
+    made = Library(
+        tmp_path / "library",
+        embedder=ScriptedEmbedder(dimensions=512) if request.param else None,
+        count_tokens=count_tokens,
+    )
+    for name, text in {"long.md": long_text(), "short.md": "The harbour wall is old."}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        assert made.ingest(tmp_path / name).status == "indexed"
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("budget", [60, 150, 400, 900])
+def test_narrowed_passages_are_whole_sentences_of_the_document(
+    library: Library, budget: int
+) -> None:
+    for topic in TOPICS:
+        found = library.search(f"What was the {topic} keeper called?", budget_tokens=budget)
+        assert sum(item.tokens + HEADER_TOKENS for item in found) <= budget
+        for item in found:
+            text = library.document_text(item.document_id)
+            assert item.text == text[item.start : item.end]
+            begins, ends = zip(*split_sentences(text), strict=True)
+            assert item.start in begins and item.end in ends
+        assert any(f"K{topic}" in item.text for item in found)
+
+
+def test_narrowed_passages_do_not_overlap_and_neighbours_are_one(library: Library) -> None:
+    found = library.search("harbour corner number 3 4 5", budget_tokens=300)
+    spans = sorted((item.start, item.end) for item in found if item.document == "long.md")
+    for (_, end), (start, _) in pairwise(spans):
+        assert start > end + 1
+
+
+def test_a_narrowed_passage_stands_under_its_own_heading(library: Library) -> None:
+    found = library.search("What was the orchard keeper called?", budget_tokens=120)
+    best = found[0]
+    if not best.text.startswith("#"):
+        assert best.context == "About the orchard"
+
+
+def test_more_budget_holds_what_less_held_first(library: Library) -> None:
+    small = library.search("the glacier keeper", budget_tokens=200)[0]
+    large = library.search("the glacier keeper", budget_tokens=800)
+    assert any(item.start <= small.start and small.end <= item.end for item in large)
+
+
+def test_nothing_is_cut_when_all_fits(library: Library) -> None:
+    question = "the railway keeper"
+    assert library.search(question, budget_tokens=100_000) == library.search(question)
+
+
+def test_table_rows_are_not_cut_from_their_header(tmp_path: Path) -> None:
+    library = Library(tmp_path / "library", embedder=None, count_tokens=count_tokens)
+    rows = [f"| city{i} | {i} people | the north |" for i in range(400)]
+    text = "\n".join(["| city | people | region |", "|---|---|---|", *rows])
+    (tmp_path / "t.md").write_text(text, encoding="utf-8")
+    library.ingest(tmp_path / "t.md")
+    (best, *_) = library.search("city250 people", budget_tokens=600)
+    assert "| city250 |" in best.text
+    assert best.context == "| city | people | region |"
+    library.close()
