@@ -76,7 +76,9 @@ class Settings(BaseModel):
     top_p: float = Field(
         1.0, ge=0.0, le=1.0, description="sample from the likeliest tokens of this total share"
     )
-    repetition_penalty: float = Field(1.1, ge=0.5, le=2.0, description="1 is none")
+    repetition_penalty: float = Field(
+        1.1, ge=0.5, le=2.0, description="on tokens that the reply holds already; 1 is none"
+    )
     seed: int | None = Field(None, ge=0, description="makes sampled replies repeatable")
     stop: tuple[str, ...] = Field((), description="texts that end a reply")
     system_prompt: str | None = Field(None, description="replaces the built-in system text")

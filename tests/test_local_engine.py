@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 import torch
 from tiny_llama import END_ID, START_ID, tiny_engine, tiny_model
+from transformers.generation.logits_process import (
+    LogitsProcessorList,
+    RepetitionPenaltyLogitsProcessor,
+)
 
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.decode import Reader
@@ -64,7 +68,10 @@ def test_greedy_equals_the_library(dtype: str, penalty: float) -> None:
         model = tiny_model(seed=seed, dtype=dtype)
         engine = tiny_engine(model, piece_tokens=512)
         ours = reply(engine, repetition_penalty=penalty).token_ids
-        assert list(ours) == library_reply(model, PROMPT, 40, repetition_penalty=penalty)
+        # The reply's own tokens are penalised, those of the prompt are not.
+        processor = RepetitionPenaltyLogitsProcessor(penalty, prompt_ignore_length=len(PROMPT))
+        theirs = library_reply(model, PROMPT, 40, logits_processor=LogitsProcessorList([processor]))
+        assert list(ours) == theirs
 
 
 def test_pieces_give_the_same_logits_as_one_pass(model: Any) -> None:

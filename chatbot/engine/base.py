@@ -62,7 +62,10 @@ class ChatTokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How the next token is chosen. `temperature` 0 is greedy; `seed` None is unrepeatable."""
+    """How the next token is chosen. `temperature` 0 is greedy; `seed` None is unrepeatable.
+
+    `repetition_penalty` counts the tokens of the reply, not those of the prompt.
+    """
 
     max_tokens: int = 512
     temperature: float = 0.0

@@ -213,7 +213,9 @@ class TransformersEngine:
     def _decode(
         self, reader: Reader, reply: _Reply, logits: torch.Tensor
     ) -> Generator[EngineEvent, None, Finish]:
-        chooser = TokenChooser(reply.params, reply.prompt_ids, logits.device)
+        # The penalty counts the reply's own tokens only: one on the prompt's would keep the model
+        # from saying what the passages say (measured: benchmarks/demo_answers).
+        chooser = TokenChooser(reply.params, (), logits.device)
         while not reply.stopped():
             token = chooser.choose(logits)
             if token in self._stop_ids:
