@@ -24,8 +24,9 @@ MIN_WINDOW_TOKENS, MAX_WINDOW_TOKENS = 60, 120
 """Word pieces of a window. One vector for a longer text loses what stands in it only once."""
 MOSTLY_HANGUL = 0.5
 E5_PROMPTS = {"query": "query: ", "document": "passage: "}
-_ENGLISH_ONLY = ("all-minilm", "all_minilm", "all-mpnet", "all-distilroberta", "bge-small-en")
-_ENGLISH_ONLY_MORE = ("bge-base-en", "bge-large-en", "multi-qa-minilm", "msmarco-")
+_ENGLISH_ONLY = ("all-minilm-l", "all_minilm_l", "all-mpnet-base", "all-distilroberta")
+_MULTILINGUAL = ("multilingual", "bge-m3", "paraphrase-xlm", "labse")
+_HANGUL_PROBE = "직원은해마다휴가를쓸수있습니다"
 
 
 class Embedder(Protocol):
@@ -126,15 +127,27 @@ class SentenceTransformerEmbedder:
         batch_texts: int = 32,
     ) -> None:
         self._source = str(model)
-        self.name = name or Path(self._source).name
-        folded = f"{self._source} {self.name}".lower()
-        known = any(part in folded for part in _ENGLISH_ONLY + _ENGLISH_ONLY_MORE)
-        self.english_only = known if english_only is None else english_only
+        self.name = name or _identity(self._source)
+        self._english_only = english_only
         self._e5 = "e5" in Path(self._source).name.lower()
         self._device = device
         self._batch_texts = batch_texts
         self._lock = threading.Lock()
         self._loaded: Any = None
+
+    @property
+    def english_only(self) -> bool:
+        """Known by name for common models, so that these need not be loaded to ask; else told by
+        the vocabulary: it cuts Hangul syllables into letters, or does not know them."""
+        if self._english_only is None:
+            source = self._source.lower()
+            if any(part in source for part in _ENGLISH_ONLY):
+                self._english_only = True
+            elif any(part in source for part in _MULTILINGUAL):
+                self._english_only = False
+            else:
+                self._english_only = self.count_tokens(_HANGUL_PROBE) > len(_HANGUL_PROBE)
+        return self._english_only
 
     @property
     def dimensions(self) -> int:
@@ -196,6 +209,23 @@ class SentenceTransformerEmbedder:
                 "hub name of a sentence-transformers model."
             )
             raise RetrievalError(message) from error
+
+
+def _identity(source: str) -> str:
+    """A hub name as it is; a folder by its name and a hash over its settings and weights' sizes.
+
+    Folders are often called alike, and vectors of different models must never be mixed.
+    """
+    folder = Path(source)
+    if not folder.is_dir():
+        return source
+    digest = hashlib.blake2b(digest_size=6)
+    for path in sorted(folder.rglob("*")):
+        if path.suffix == ".json" and path.is_file():
+            digest.update(path.read_bytes())
+        elif path.suffix in {".safetensors", ".bin", ".onnx"} and path.is_file():
+            digest.update(f"{path.name} {path.stat().st_size}".encode())
+    return f"{folder.name}@{digest.hexdigest()}"
 
 
 class ScriptedEmbedder:

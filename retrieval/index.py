@@ -7,89 +7,37 @@ deleted in one transaction, so that a reader sees all of it or nothing.
 from __future__ import annotations
 
 import json
-import re
-import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from retrieval.database import Database
 from retrieval.embed import Vectors
-from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan, Passage
-from retrieval.vectors import Ids, VectorIndex
-from retrieval.words import content_terms, folded, lexical_terms
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS documents (
-    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sha256 TEXT NOT NULL,
-    bytes INTEGER NOT NULL, pages INTEGER NOT NULL, tokens INTEGER NOT NULL,
-    removed_lines INTEGER NOT NULL, warnings TEXT NOT NULL, spans TEXT NOT NULL,
-    created TEXT NOT NULL, embedder TEXT NOT NULL, text TEXT NOT NULL
-);
-CREATE TABLE IF NOT EXISTS chunks (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    document_id TEXT NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
-    start INTEGER NOT NULL, end INTEGER NOT NULL, tokens INTEGER NOT NULL,
-    page INTEGER, page_end INTEGER, context TEXT NOT NULL, text TEXT NOT NULL
-);
-CREATE INDEX IF NOT EXISTS chunks_of ON chunks(document_id, start);
-CREATE TABLE IF NOT EXISTS windows (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    chunk_id INTEGER NOT NULL REFERENCES chunks(id) ON DELETE CASCADE,
-    start INTEGER NOT NULL, end INTEGER NOT NULL, vector BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS windows_of ON windows(chunk_id);
-CREATE TABLE IF NOT EXISTS titles (
-    document_id TEXT PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE, title TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
-    head, body, tokenize = "unicode61 remove_diacritics 0"
-);
-CREATE VIRTUAL TABLE IF NOT EXISTS term_counts USING fts5vocab(terms, row);
-INSERT OR IGNORE INTO meta VALUES ('schema', 1), ('generation', 0);
-"""
-MAX_NAMED = 20
-"""Documents that one text can name."""
-MAX_TITLE_CHARACTERS = 80
-HEAD_WEIGHT = 1.0
-"""Weight of a word in the file name or the context, against one in the text."""
-_PASSAGE_FIELDS = (
-    *("chunk_id", "document_id", "document", "text", "start", "end", "tokens"),
-    *("page", "page_end", "context"),
+from retrieval.tables import (
+    HEAD_WEIGHT,
+    MAX_NAMED,
+    SCHEMA,
+    SELECT_INFO,
+    SELECT_PASSAGE,
+    Entry,
+    Window,
+    among,
+    delete_document,
+    info_of,
+    insert_chunk,
+    insert_document,
+    insert_windows,
+    load_vectors,
+    passage_of,
+    touch,
 )
-_PASSAGE = """
-    SELECT c.id, c.document_id, d.name, c.text, c.start, c.end, c.tokens, c.page, c.page_end,
-           c.context FROM chunks c JOIN documents d ON d.id = c.document_id
-"""
-_INFO_FIELDS = (
-    *("id", "name", "media", "pages", "chunks", "tokens", "bytes", "sha256", "created"),
-    *("removed_lines", "warnings"),
-)
-_INFO = """
-    SELECT d.id, d.name, d.media, d.pages, (SELECT count(*) FROM chunks WHERE document_id = d.id),
-           d.tokens, d.bytes, d.sha256, d.created, d.removed_lines, d.warnings FROM documents d
-"""
+from retrieval.types import CleanDocument, DocumentInfo, PageSpan, Passage
+from retrieval.vectors import VectorIndex
+from retrieval.words import folded
 
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A part of a chunk's text, [start, end) in it, with its vector of shape (dimensions,)."""
-
-    start: int
-    end: int
-    vector: Vectors
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A chunk with its windows, as it is stored."""
-
-    chunk: Chunk
-    windows: tuple[Window, ...] = ()
+__all__ = ["Entry", "Index", "Window", "WindowHit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +80,11 @@ class Index:
         with self._database.write() as connection:
             old = connection.execute("SELECT id FROM documents WHERE name = ?", (info.name,))
             info = replace(info, id=(old.fetchone() or (info.id,))[0])
-            _delete(connection, info.id)
-            _insert_document(connection, info, document, self._embedder)
+            delete_document(connection, info.id)
+            insert_document(connection, info, document, self._embedder)
             for entry in entries:
-                _insert(connection, info, entry)
-            _touch(connection)
+                insert_chunk(connection, info, entry)
+            touch(connection)
             if also:
                 also(info.id)
         return info
@@ -148,20 +96,20 @@ class Index:
                 connection.execute("DELETE FROM windows WHERE chunk_id = ?", (chunk_id,))
                 known = connection.execute("SELECT 1 FROM chunks WHERE id = ?", (chunk_id,))
                 if known.fetchone():
-                    _insert_windows(connection, chunk_id, chunk_windows)
+                    insert_windows(connection, chunk_id, chunk_windows)
             connection.execute(
                 "UPDATE documents SET embedder = ? WHERE id = ?", (self._embedder, document_id)
             )
-            _touch(connection)
+            touch(connection)
 
     def delete(self, document_id: str) -> bool:
         """Remove a document with all that was made of it; False if there is none."""
         with self._database.write() as connection:
-            found = _delete(connection, document_id)
+            found = delete_document(connection, document_id)
             if found:
                 # Keywords of deleted rows stay in the index file until its parts are merged.
                 connection.execute("INSERT INTO terms(terms) VALUES ('optimize')")
-                _touch(connection)
+                touch(connection)
         if found:
             self._database.checkpoint()
         return found
@@ -176,13 +124,16 @@ class Index:
     def documents(self) -> list[DocumentInfo]:
         """All documents, oldest first."""
         with self._database.read() as connection:
-            return [_info(row) for row in connection.execute(f"{_INFO} ORDER BY d.created, d.name")]
+            return [
+                info_of(row)
+                for row in connection.execute(f"{SELECT_INFO} ORDER BY d.created, d.name")
+            ]
 
     def by_name(self, name: str) -> DocumentInfo | None:
         """The document of that name."""
         with self._database.read() as connection:
-            row = connection.execute(f"{_INFO} WHERE d.name = ?", (name,)).fetchone()
-        return _info(row) if row else None
+            row = connection.execute(f"{SELECT_INFO} WHERE d.name = ?", (name,)).fetchone()
+        return info_of(row) if row else None
 
     def document(self, document_id: str) -> CleanDocument | None:
         """The cleaned text with its pages; None for an unknown id."""
@@ -209,18 +160,18 @@ class Index:
         """All chunks of a document, in order, with score 0."""
         with self._database.read() as connection:
             rows = connection.execute(
-                f"{_PASSAGE} WHERE c.document_id = ? ORDER BY c.start", (document_id,)
+                f"{SELECT_PASSAGE} WHERE c.document_id = ? ORDER BY c.start", (document_id,)
             )
-            return [_passage(row) for row in rows]
+            return [passage_of(row) for row in rows]
 
     def passages_by_id(self, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Those of the chunks that exist."""
         with self._database.read() as connection:
             rows = connection.execute(
-                f"{_PASSAGE} WHERE c.id IN (SELECT value FROM json_each(?))",
+                f"{SELECT_PASSAGE} WHERE c.id IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(chunk_ids)),),
             )
-            return {row[0]: _passage(row) for row in rows}
+            return {row[0]: passage_of(row) for row in rows}
 
     def counts(self) -> dict[str, int]:
         """Rows of each table, and vectors in memory: what deleting must bring back to 0."""
@@ -239,7 +190,7 @@ class Index:
 
         Titles that several documents share name none of them.
         """
-        where, values = _among(document_ids)
+        where, values = among(document_ids)
         with self._database.read() as connection:
             rows = connection.execute(
                 "SELECT min(c.id) FROM titles t JOIN chunks c USING (document_id)"
@@ -256,7 +207,7 @@ class Index:
         if not terms:
             return []
         match = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
-        where, values = _among(document_ids)
+        where, values = among(document_ids)
         with self._database.read() as connection:
             rows = connection.execute(
                 f"SELECT t.rowid FROM terms t JOIN chunks c ON c.id = t.rowid WHERE terms MATCH ?"
@@ -323,92 +274,5 @@ class Index:
                 (self._embedder,),
             )
             wanted = np.fromiter((row[0] for row in rows), dtype=np.int64)
-            self._vectors.follow(wanted, lambda ids: _load_vectors(connection, ids))
+            self._vectors.follow(wanted, lambda ids: load_vectors(connection, ids))
             self._generation = generation
-
-
-def _among(document_ids: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
-    if document_ids is None:
-        return "", ()
-    chosen = (json.dumps(list(document_ids)),)
-    return "AND c.document_id IN (SELECT value FROM json_each(?))", chosen
-
-
-def _load_vectors(connection: sqlite3.Connection, ids: Ids) -> Vectors:
-    rows = connection.execute(
-        "SELECT vector FROM windows WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (json.dumps(ids.tolist()),),
-    )
-    joined = b"".join(row[0] for row in rows)
-    return np.frombuffer(joined, dtype=np.float16).reshape(len(ids), -1).astype(np.float32)
-
-
-def _insert_document(
-    connection: sqlite3.Connection, info: DocumentInfo, document: CleanDocument, embedder: str
-) -> None:
-    spans = [(page.number, page.start, page.end, page.label) for page in document.pages]
-    row = (
-        *(info.id, info.name, info.media, info.sha256, info.bytes, info.pages, info.tokens),
-        *(info.removed_lines, json.dumps(info.warnings), json.dumps(spans), info.created),
-        *(embedder, document.text),
-    )
-    connection.execute(f"INSERT INTO documents VALUES ({','.join('?' * len(row))})", row)
-    if title := _title(document.text):
-        connection.execute("INSERT INTO titles VALUES (?, ?)", (info.id, title))
-
-
-def _title(text: str) -> str:
-    """The first line, folded, when it looks like a title; what stands in brackets left out."""
-    first, _, rest = text.strip().partition("\n")
-    bare = re.sub(r"\(.*?\)", "", first.strip("#*_ \t"))
-    good = len(bare) <= MAX_TITLE_CHARACTERS and rest.strip() and len(bare.strip()) > 3
-    return folded(bare) if good and content_terms(bare) else ""
-
-
-def _insert(connection: sqlite3.Connection, info: DocumentInfo, entry: Entry) -> None:
-    chunk = entry.chunk
-    chunk_id = connection.execute(
-        "INSERT INTO chunks (document_id, start, end, tokens, page, page_end, context, text)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            *(info.id, chunk.start, chunk.end, chunk.tokens, chunk.page, chunk.page_end),
-            *(chunk.context, chunk.text),
-        ),
-    ).lastrowid
-    head = " ".join(lexical_terms(f"{info.name} {chunk.context}"))
-    body = " ".join(lexical_terms(chunk.text))
-    connection.execute(
-        "INSERT INTO terms(rowid, head, body) VALUES (?, ?, ?)", (chunk_id, head, body)
-    )
-    assert chunk_id is not None
-    _insert_windows(connection, chunk_id, entry.windows)
-
-
-def _insert_windows(
-    connection: sqlite3.Connection, chunk_id: int, windows: Sequence[Window]
-) -> None:
-    connection.executemany(
-        "INSERT INTO windows (chunk_id, start, end, vector) VALUES (?, ?, ?, ?)",
-        [(chunk_id, w.start, w.end, w.vector.astype(np.float16).tobytes()) for w in windows],
-    )
-
-
-def _delete(connection: sqlite3.Connection, document_id: str) -> bool:
-    connection.execute(
-        "DELETE FROM terms WHERE rowid IN (SELECT id FROM chunks WHERE document_id = ?)",
-        (document_id,),
-    )
-    return connection.execute("DELETE FROM documents WHERE id = ?", (document_id,)).rowcount > 0
-
-
-def _touch(connection: sqlite3.Connection) -> None:
-    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-
-
-def _info(row: tuple[Any, ...]) -> DocumentInfo:
-    values = dict(zip(_INFO_FIELDS, row, strict=True))
-    return DocumentInfo(**{**values, "warnings": tuple(json.loads(values["warnings"]))})
-
-
-def _passage(row: tuple[Any, ...]) -> Passage:
-    return Passage(score=0.0, **dict(zip(_PASSAGE_FIELDS, row, strict=True)))

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from retrieval.context import narrow
 from retrieval.embed import Embedder
 from retrieval.files import Originals, walk
 from retrieval.index import Index, Window
@@ -22,6 +21,7 @@ from retrieval.ingest import (
     windows_of,
 )
 from retrieval.load import LoadLimits
+from retrieval.narrow import narrow
 from retrieval.search import search
 from retrieval.types import CountTokens, DocumentInfo, IngestReport, Passage, RetrievalError
 
@@ -122,7 +122,7 @@ class Library:
         """The `top_k` passages for a query, best first; see `retrieval.search.search`.
 
         With `budget_tokens`, chunks of long documents are cut down to their best stretches of
-        whole sentences, so that more of what matters fits; see `retrieval.context.narrow`.
+        whole sentences, so that more of what matters fits; see `retrieval.narrow.narrow`.
         """
         self.wait_until_embedded(RENEW_WAIT_S)
         found = search(self._index, self._embedder, query, document_ids=document_ids)

@@ -17,8 +17,8 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "words", "sentences", "structure", "loaders", "load", "cleaning", "clean", "chunk",
-    "embed", "vectors", "database", "index", "ranking", "search", "context", "align", "files",
-    "ingest", "pipeline",
+    "embed", "vectors", "database", "tables", "index", "ranking", "search", "narrow", "context",
+    "align", "files", "ingest", "pipeline",
 )  # fmt: skip
 
 DATA = ("chatbot.errors", "chatbot.messages", "chatbot.records", "retrieval.types")

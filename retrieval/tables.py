@@ -1,0 +1,173 @@
+"""The tables of a library: their SQL, and rows to objects and back. Knows no transactions."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from retrieval.embed import Vectors
+from retrieval.types import Chunk, CleanDocument, DocumentInfo, Passage
+from retrieval.vectors import Ids
+from retrieval.words import content_terms, folded, lexical_terms
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS documents (
+    id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sha256 TEXT NOT NULL,
+    bytes INTEGER NOT NULL, pages INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    removed_lines INTEGER NOT NULL, warnings TEXT NOT NULL, spans TEXT NOT NULL,
+    created TEXT NOT NULL, embedder TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    document_id TEXT NOT NULL REFERENCES documents(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, end INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    page INTEGER, page_end INTEGER, context TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS chunks_of ON chunks(document_id, start);
+CREATE TABLE IF NOT EXISTS windows (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    chunk_id INTEGER NOT NULL REFERENCES chunks(id) ON DELETE CASCADE,
+    start INTEGER NOT NULL, end INTEGER NOT NULL, vector BLOB NOT NULL
+);
+CREATE INDEX IF NOT EXISTS windows_of ON windows(chunk_id);
+CREATE TABLE IF NOT EXISTS titles (
+    document_id TEXT PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE, title TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
+    head, body, tokenize = "unicode61 remove_diacritics 0"
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS term_counts USING fts5vocab(terms, row);
+INSERT OR IGNORE INTO meta VALUES ('schema', 1), ('generation', 0);
+"""
+MAX_NAMED = 20
+"""Documents that one text can name."""
+MAX_TITLE_CHARACTERS = 80
+HEAD_WEIGHT = 1.0
+"""Weight of a word in the file name or the context, against one in the text."""
+PASSAGE_FIELDS = (
+    *("chunk_id", "document_id", "document", "text", "start", "end", "tokens"),
+    *("page", "page_end", "context"),
+)
+SELECT_PASSAGE = """
+    SELECT c.id, c.document_id, d.name, c.text, c.start, c.end, c.tokens, c.page, c.page_end,
+           c.context FROM chunks c JOIN documents d ON d.id = c.document_id
+"""
+INFO_FIELDS = (
+    *("id", "name", "media", "pages", "chunks", "tokens", "bytes", "sha256", "created"),
+    *("removed_lines", "warnings"),
+)
+SELECT_INFO = """
+    SELECT d.id, d.name, d.media, d.pages, (SELECT count(*) FROM chunks WHERE document_id = d.id),
+           d.tokens, d.bytes, d.sha256, d.created, d.removed_lines, d.warnings FROM documents d
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a chunk's text, [start, end) in it, with its vector of shape (dimensions,)."""
+
+    start: int
+    end: int
+    vector: Vectors
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk with its windows, as it is stored."""
+
+    chunk: Chunk
+    windows: tuple[Window, ...] = ()
+
+
+def among(document_ids: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
+    if document_ids is None:
+        return "", ()
+    chosen = (json.dumps(list(document_ids)),)
+    return "AND c.document_id IN (SELECT value FROM json_each(?))", chosen
+
+
+def load_vectors(connection: sqlite3.Connection, ids: Ids) -> Vectors:
+    rows = connection.execute(
+        "SELECT vector FROM windows WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
+        (json.dumps(ids.tolist()),),
+    )
+    joined = b"".join(row[0] for row in rows)
+    return np.frombuffer(joined, dtype=np.float16).reshape(len(ids), -1).astype(np.float32)
+
+
+def insert_document(
+    connection: sqlite3.Connection, info: DocumentInfo, document: CleanDocument, embedder: str
+) -> None:
+    spans = [(page.number, page.start, page.end, page.label) for page in document.pages]
+    row = (
+        *(info.id, info.name, info.media, info.sha256, info.bytes, info.pages, info.tokens),
+        *(info.removed_lines, json.dumps(info.warnings), json.dumps(spans), info.created),
+        *(embedder, document.text),
+    )
+    connection.execute(f"INSERT INTO documents VALUES ({','.join('?' * len(row))})", row)
+    if title := _title(document.text):
+        connection.execute("INSERT INTO titles VALUES (?, ?)", (info.id, title))
+
+
+def _title(text: str) -> str:
+    """The first line, folded, when it looks like a title; what stands in brackets left out."""
+    first, _, rest = text.strip().partition("\n")
+    bare = re.sub(r"\(.*?\)", "", first.strip("#*_ \t"))
+    good = len(bare) <= MAX_TITLE_CHARACTERS and rest.strip() and len(bare.strip()) > 3
+    return folded(bare) if good and content_terms(bare) else ""
+
+
+def insert_chunk(connection: sqlite3.Connection, info: DocumentInfo, entry: Entry) -> None:
+    chunk = entry.chunk
+    chunk_id = connection.execute(
+        "INSERT INTO chunks (document_id, start, end, tokens, page, page_end, context, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(info.id, chunk.start, chunk.end, chunk.tokens, chunk.page, chunk.page_end),
+            *(chunk.context, chunk.text),
+        ),
+    ).lastrowid
+    head = " ".join(lexical_terms(f"{info.name} {chunk.context}"))
+    body = " ".join(lexical_terms(chunk.text))
+    connection.execute(
+        "INSERT INTO terms(rowid, head, body) VALUES (?, ?, ?)", (chunk_id, head, body)
+    )
+    assert chunk_id is not None
+    insert_windows(connection, chunk_id, entry.windows)
+
+
+def insert_windows(
+    connection: sqlite3.Connection, chunk_id: int, windows: Sequence[Window]
+) -> None:
+    connection.executemany(
+        "INSERT INTO windows (chunk_id, start, end, vector) VALUES (?, ?, ?, ?)",
+        [(chunk_id, w.start, w.end, w.vector.astype(np.float16).tobytes()) for w in windows],
+    )
+
+
+def delete_document(connection: sqlite3.Connection, document_id: str) -> bool:
+    connection.execute(
+        "DELETE FROM terms WHERE rowid IN (SELECT id FROM chunks WHERE document_id = ?)",
+        (document_id,),
+    )
+    return connection.execute("DELETE FROM documents WHERE id = ?", (document_id,)).rowcount > 0
+
+
+def touch(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+
+
+def info_of(row: tuple[Any, ...]) -> DocumentInfo:
+    values = dict(zip(INFO_FIELDS, row, strict=True))
+    return DocumentInfo(**{**values, "warnings": tuple(json.loads(values["warnings"]))})
+
+
+def passage_of(row: tuple[Any, ...]) -> Passage:
+    return Passage(score=0.0, **dict(zip(PASSAGE_FIELDS, row, strict=True)))
