@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from chatbot.engine.scripted import Script, ScriptedEngine
 
 ROOT = Path(__file__).resolve().parent.parent
 KEYWORDS_ONLY = ("--embedding-model", "none")
+PROGRAM_S = 120
 SEGMENT_KEYS = {"kind", "tokens", "text"}
 
 UseScript = Callable[[Script], ScriptedEngine]
@@ -52,15 +54,19 @@ def program(
     **environment: str,
 ) -> Outcome:
     """Run a command as a program of its own."""
-    done = subprocess.run(
+    process = subprocess.Popen(
         [sys.executable, *module, *(str(argument) for argument in arguments)],
-        input=stdin.encode(),
-        capture_output=True,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONFAULTHANDLER": "1", **environment},
     )
-    return Outcome(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+    try:
+        out, err = process.communicate(stdin.encode(), timeout=PROGRAM_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)  # makes it say where it hangs
+        out, err = process.communicate(timeout=PROGRAM_S)
+    return Outcome(process.returncode, out.decode("utf-8"), err.decode("utf-8"))
 
 
 def assert_trace(trace: dict[str, Any], question: str, limit: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import signal
 import threading
 from contextlib import closing
@@ -23,12 +24,18 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """The model loads while the page is already there."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _end_tidily)
+    logging.getLogger("uvicorn.error").addFilter(_no_cancelled_waits)
     with closing(build_services(settings, progress=console.model_progress)) as services:
         # The page's library takes seconds to import: the model loads meanwhile.
         from chatbot.ui.server import serve
 
         serve(services)
     return 0
+
+
+def _no_cancelled_waits(record: logging.LogRecord) -> bool:
+    """The web server reports its own end, which cuts off a wait, as an error."""
+    return "CancelledError" not in record.getMessage()
 
 
 def _end_tidily(number: int, frame: FrameType | None) -> None:
