@@ -161,7 +161,7 @@ def _with_terms(passage: Passage, hits: tuple[WindowHit, ...] = ()) -> Ranked:
     return Ranked(passage, cells, terms, hits)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _sentences(text: str) -> tuple[tuple[Span, ...], tuple[tuple[str, ...], ...]]:
     """Cells and terms of a chunk. The same chunks come up again, and this is most of the work."""
     cells = tuple(sentence_cells(text))
