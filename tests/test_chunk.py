@@ -91,6 +91,18 @@ def test_prose_ends_at_sentences_and_fills_the_range() -> None:
     assert all(item.tokens >= 300 for item in chunks[:-1])
 
 
+def test_sentences_stay_whole_when_together_they_cost_more_than_apart() -> None:
+    document = CleanDocument("d", "txt", sentences(200), ())
+    chunks = chunk(
+        document,
+        count_tokens=lambda text: int(len(text) ** 1.1 / 4),
+        min_tokens=300,
+        max_tokens=500,
+    )
+    assert all(item.text.endswith("town.") for item in chunks)
+    assert all(item.tokens <= 500 for item in chunks)
+
+
 def test_korean_ends_at_sentences() -> None:
     chunks = made("직원은 해마다 휴가를 열다섯 날 쓸 수 있습니다. " * 120)
     assert len(chunks) > 2

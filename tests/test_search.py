@@ -11,6 +11,8 @@ import pytest
 from retrieval.embed import Embedder, ScriptedEmbedder
 from retrieval.pipeline import Library
 from retrieval.ranking import fuse, min_max, query_factors, score_texts, weigh
+from retrieval.search import Ranked, drop_contained
+from retrieval.types import Passage
 from retrieval.words import content_terms, lexical_terms
 
 Fill = Callable[..., Library]
@@ -128,6 +130,18 @@ def test_of_contained_texts_the_longer_one_stays(fill: Fill) -> None:
     longer = "Busan is far. The trip costs 15 dollars. Take a coat with you."
     library = fill("The trip costs 15 dollars.", longer, *PLAIN)
     assert library.search("trip dollars")[0].text == longer
+
+
+def test_a_contained_text_is_dropped_whatever_its_rank() -> None:
+    def ranked(number: int, text: str, score: float) -> Ranked:
+        return Ranked(Passage(number, "d", "d.txt", text, 0, len(text), 3, score))
+
+    long, short = "One two three. Four five.", "two three, FOUR"
+    for first, second in ((long, short), (short, long)):
+        (only,) = drop_contained([ranked(1, first, 0.9), ranked(2, second, 0.4)])
+        assert (only.passage.text, only.score) == (long, 0.9)
+    three = [ranked(1, "two", 0.9), ranked(2, "four", 0.8), ranked(3, long, 0.1)]
+    assert [(item.passage.text, item.score) for item in drop_contained(three)] == [(long, 0.9)]
 
 
 def test_an_english_only_model_has_no_say_in_korean(fill: Fill) -> None:
