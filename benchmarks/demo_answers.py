@@ -53,20 +53,20 @@ def shipped() -> Wording:
 VARIANTS = {
     "plain": Wording("You are a helpful assistant.", "", ""),
     "context": Wording("You are a helpful assistant.", "Context:\n", "Question: "),
-    "answer_from": Wording(
-        "You are a helpful assistant that answers questions from the given text.",
-        "Answer the question using the text below.\n\n",
-        "Question: ",
-    ),
-    "copy": Wording(
-        "You answer questions by quoting the sentence of the text that holds the answer.",
-        "Text:\n",
-        "Which sentence of the text answers this question? ",
-    ),
     "short": Wording(
         "You are a helpful assistant.",
         "Read the text and answer the question in a short sentence.\n\n",
         "Question: ",
+    ),
+    "extract": Wording(
+        "You find answers in texts.",
+        "Text:\n",
+        "Answer this question with words from the text: ",
+    ),
+    "short_system": Wording(
+        "You are a helpful assistant. Answer briefly, from the passages if there are any.",
+        "Passages from the documents:\n\n",
+        "Question:\n",
     ),
     "after": Wording(
         "You are a helpful assistant.",
