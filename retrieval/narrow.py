@@ -30,7 +30,11 @@ NEIGHBOUR_SHARE = 0.4
 WHOLE_BONUS = 0.3
 """What a chunk that is taken whole gets in place of that."""
 MIN_USEFUL_TOKENS = 48
-_TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+_ROWS_AS_LINES = (".csv", ".tsv")
+# A header row, its rule and rows up to the end of the text.
+_TABLE_HEAD = re.compile(
+    r"^(\|.*\|)[ \t]*\n\|[ \t:|-]+\|[ \t]*\n(?:\|.*\|[ \t]*\n)*\Z", re.MULTILINE
+)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 
@@ -45,6 +49,8 @@ class _Unit:
     lexical: float
     cosine: float
     score: float = 0.0
+    header_tokens: int = HEADER_TOKENS
+    """Paid when it begins a passage: its label, file name, headings and table header."""
 
     @property
     def document_id(self) -> str:
@@ -63,8 +69,8 @@ def narrow(
 
     Chunks of long documents are cut at sentences into stretches; the best of these are taken
     until the budget is full, and neighbours are joined, also across chunks. Nothing is cut when
-    all fits, and tables and short documents never are. Best first; together, with
-    `HEADER_TOKENS` for each, they are within the budget.
+    all fits; CSV rows and short documents never are; rows of other tables keep their header.
+    Best first; together, with `HEADER_TOKENS` for each, they are within the budget.
     """
     whole = [item.passage for item in found.ranked]
     if sum(p.tokens + HEADER_TOKENS for p in whole) <= budget_tokens:
@@ -101,7 +107,7 @@ def _units(
     item: Ranked, query: QueryTerms, count_tokens: CountTokens, unit_bytes: int
 ) -> list[_Unit]:
     passage = item.passage
-    if not item.cells or _TABLE_ROW.search(passage.text):
+    if not item.cells or passage.document.lower().endswith(_ROWS_AS_LINES):
         return [_whole(item, [passage], query)]
     n_bytes = [len(passage.text[start:end].encode()) for start, end in item.cells]
     aim = sum(n_bytes) / max(1, -(-sum(n_bytes) // unit_bytes))
@@ -131,6 +137,8 @@ def _unit(item: Ranked, group: list[int], query: QueryTerms, count_tokens: Count
         count_tokens(text[start:end]) + 1,
         sentence_score(query, [term for number in group for term in item.terms[number]]),
         max(overlaps)[1] if overlaps else -1.0,
+        header_tokens=HEADER_TOKENS
+        + count_tokens(_context_at(item.passage, item.passage.start + start)),
     )
 
 
@@ -172,10 +180,10 @@ def _chosen(units: Sequence[_Unit], budget_tokens: int) -> list[_Unit]:
         joined = any(
             j in chosen and _adjacent(units[min(i, j)], units[max(i, j)]) for j in (i - 1, i + 1)
         )
-        context = 0 if joined else HEADER_TOKENS
-        if used + units[i].tokens + context <= budget_tokens:
+        header = 0 if joined else units[i].header_tokens
+        if used + units[i].tokens + header <= budget_tokens:
             chosen.add(i)
-            used += units[i].tokens + context
+            used += units[i].tokens + header
         if budget_tokens - used < MIN_USEFUL_TOKENS:
             break
     return [units[i] for i in sorted(chosen)]
@@ -207,9 +215,7 @@ def _passage(
         return replace(first, score=score)
     text = source.text[start:end]
     page, page_end = pages_of(source.pages, [p.start for p in source.pages], start, end)
-    context = first.context if start >= first.start else ""
-    if start > first.start and (headings := _HEADING.findall(first.text[: start - first.start])):
-        context = headings[-1]
+    context = _context_at(first, start)
     tokens = count_tokens(passage_body(context, text))
     return Passage(
         chunk_id=first.chunk_id,
@@ -224,6 +230,16 @@ def _passage(
         page_end=page_end,
         context=context,
     )
+
+
+def _context_at(chunk: Passage, start: int) -> str:
+    """Heading and table header that hold at a place in a chunk; none for one before it."""
+    before = chunk.text[: max(0, start - chunk.start)]
+    context = chunk.context if start >= chunk.start else ""
+    if headings := _HEADING.findall(before):
+        context = headings[-1]
+    head = _TABLE_HEAD.search(before)
+    return "\n".join(filter(None, (context, head[1] if head else "")))
 
 
 def _within(passages: list[Passage], budget_tokens: int) -> list[Passage]:

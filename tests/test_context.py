@@ -142,9 +142,11 @@ def test_table_rows_are_not_cut_from_their_header(tmp_path: Path) -> None:
     text = "\n".join(["| city | people | region |", "|---|---|---|", *rows])
     (tmp_path / "t.md").write_text(text, encoding="utf-8")
     library.ingest(tmp_path / "t.md")
-    for number in (5, 40, 250, 399):
-        found = library.search(f"city{number} people", budget_tokens=600)
-        assert any(f"| city{number} |" in item.text for item in found)
-        for item in found:
-            assert "| city | people | region |" in (item.context, item.text.splitlines()[0])
+    for budget in (120, 300, 900):
+        for number in (5, 40, 250, 399):
+            found = library.search(f"city{number} people", budget_tokens=budget)
+            assert any(f"| city{number} |" in item.text for item in found)
+            for item in found:
+                assert "| city | people | region |" in (item.context, item.text.splitlines()[0])
+                assert all(line in text.splitlines() for line in item.text.splitlines())
     library.close()
