@@ -6,6 +6,7 @@ Pure ASGI, so that streams are not held back. Knows nothing of chats or document
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -40,8 +41,12 @@ _CLOSED = (
 class Guard:
     """Middleware around the whole server."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Sequence[str], upload: ASGIApp) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: Sequence[str], upload: ASGIApp, closing: threading.Event
+    ) -> None:
+        """`closing` tells open streams to end, which would hold the server for minutes."""
         self._app = app
+        self._closing = closing
         self._hosts = frozenset(hosts)
         self._upload = upload
 
@@ -60,7 +65,15 @@ class Guard:
         elif scope["path"] == ROUTE:
             await self._upload(scope, receive, guarded)
         else:
-            await self._app(scope, receive, guarded)
+            await self._app(scope, self._until_closing(receive), guarded)
+
+    def _until_closing(self, receive: Receive) -> Receive:
+        async def guarded() -> Message:
+            if self._closing.is_set():
+                return {"type": "http.disconnect"}
+            return await receive()
+
+        return guarded
 
     def _refusal(self, scope: Scope) -> str:
         headers = Headers(scope=scope)

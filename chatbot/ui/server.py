@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import socket
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-
-# No questions to the network about the library itself (read when it is imported), and no
-# statistics of its events, which take a data frame's time after each of them.
-QUIET = {"GRADIO_ANALYTICS_ENABLED": "False", "GRADIO_ANALYTICS_CACHE_FREQUENCY": "1000000000"}
-os.environ.update(QUIET)
 
 import gradio as gr
 from starlette.middleware import Middleware
 
 from chatbot.errors import SettingsError
 from chatbot.services import Services
+from chatbot.ui import QUIET
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
 from chatbot.ui.page import build_page, head, stylesheet, theme
@@ -35,13 +35,12 @@ class Handle:
     _page: gr.Blocks
     _handlers: Handlers
     _inbox: Inbox
+    _closing: threading.Event
 
     def close(self) -> None:
         """Stop replies and uploads, and free the port. Idempotent."""
         self._handlers.close()
-        if self._page.is_running:
-            # Open pages hold their connections for as long as they are shown.
-            self._page.server.force_exit = True
+        self._closing.set()
         self._page.close(verbose=False)
         self._inbox.close()
 
@@ -53,7 +52,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     """
     settings = services.settings
     require_loopback(settings.host)
-    port = settings.port if port is None else port
+    port = usable_port(settings.host, settings.port if port is None else port)
     data_dir = settings.data_dir
     # The library's own folder for files; nothing is served from it.
     os.environ.update(QUIET)
@@ -61,22 +60,19 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     shutil.rmtree(data_dir / "gradio", ignore_errors=True)
     inbox = Inbox(data_dir / "incoming", settings.max_upload_mb * MIB)
     handlers = Handlers(services, inbox)
-    page = build_page(handlers)
-    page.queue(max_size=None, default_concurrency_limit=None, api_open=False)
+    closing = threading.Event()
     hosts = (*LOCAL_NAMES, settings.host.lower())
-    guard = Middleware(Guard, hosts=hosts, upload=inbox)
-    try:
-        _, url, _ = page.launch(
-            server_port=port or free_port(settings.host), **_options(settings.host, guard)
-        )
-    except OSError as error:
-        handlers.close()
-        inbox.close()
-        raise SettingsError(
-            f"Port {port} is taken by another program; choose another one with --port, or "
-            "--port 0 for any free one."
-        ) from error
-    handle = Handle(url.rstrip("/") + "/", page, handlers, inbox)
+    guard = Middleware(Guard, hosts=hosts, upload=inbox, closing=closing)
+
+    async def opened() -> tuple[gr.Blocks, str]:
+        page = build_page(handlers)
+        page.queue(max_size=None, default_concurrency_limit=None, api_open=False)
+        return page, page.launch(server_port=port, **_options(settings.host, guard))[1]
+
+    # The library makes a loop for each of its locks where none runs, and never closes it.
+    with ThreadPoolExecutor(1) as thread:
+        page, url = thread.submit(asyncio.run, opened()).result()
+    handle = Handle(url.rstrip("/") + "/", page, handlers, inbox, closing)
     if block:
         _wait(handle)
     return handle
@@ -89,13 +85,19 @@ def serve(services: Services) -> None:
     _wait(handle)
 
 
-def free_port(host: str) -> int:
-    """A port that nothing listens on."""
-    import socket
-
+def usable_port(host: str, port: int) -> int:
+    """`port` if nothing listens on it; for 0 one that is free. Raises SettingsError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
-        probe.bind((host, 0))
+        # As the server does, so that a port counts as free right after its last program.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SettingsError(
+                f"Port {port} is taken by another program or not allowed; choose another one "
+                "with --port, or --port 0 for any free one."
+            ) from error
         number: int = probe.getsockname()[1]
         return number
 

@@ -119,7 +119,7 @@ class Person:
     def open(self, url: str) -> Person:
         self.page.goto(url)
         # Drawn by the load event: from now on the page works.
-        expect(self.page.locator("#settings select")).to_be_visible()
+        expect(self.page.locator("#language")).to_have_count(1)
         return self
 
     def write(self, text: str) -> Person:

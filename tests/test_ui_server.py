@@ -1,0 +1,243 @@
+"""The server of the page, asked without a browser: hosts, origins, files, uploads, bad claims."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chatbot.errors import SettingsError
+from chatbot.ui.inbox import COOKIE, Inbox, clean_name, cookie_of, suffix_of
+from chatbot.ui.security import host_name, require_loopback
+from chatbot.ui.server import launch
+from tests.browser.person import Site
+
+UPLOAD = "local/upload"
+SECRET = "the secret of another file"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    running = Site(tmp_path_factory.mktemp("server"), max_upload_mb=1)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def client(site: Site) -> Iterator[httpx.Client]:
+    """One browser, with the mark that the page gives it."""
+    with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as made:
+        made.get("/")
+        yield made
+
+
+def put(client: httpx.Client, name: str, data: bytes, **headers: str) -> httpx.Response:
+    given = {"X-File-Name": name, "Content-Type": "application/octet-stream", **headers}
+    return client.post(UPLOAD, content=data, headers=given)
+
+
+def trigger(client: httpx.Client, event: str, data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Call a private endpoint by hand, as anyone can; returns what the server says."""
+    config = client.get("config").json()
+    bridge = next(c["id"] for c in config["components"] if c["props"].get("elem_id") == "bridge")
+    index = next(d["id"] for d in config["dependencies"] if [bridge, event] in d["targets"])
+    joined = client.post(
+        "gradio_api/queue/join",
+        json={"data": [""], "fn_index": index, "session_hash": "byhand", "event_data": data},
+    )
+    assert joined.status_code == 200, joined.text
+    seen: list[dict[str, Any]] = []
+    with client.stream("GET", "gradio_api/queue/data?session_hash=byhand") as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data:"):
+                seen.append(json.loads(line[5:]))
+                if seen[-1]["msg"] == "process_completed":
+                    break
+    return seen
+
+
+def test_the_page_comes_with_its_policy_and_a_mark_for_the_browser(client: httpx.Client) -> None:
+    answer = client.get("/")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "frame-ancestors 'none'" in policy
+    assert "https:" not in policy and "*" not in policy
+    assert client.cookies.get(COOKIE)
+    fresh = httpx.get(str(client.base_url), trust_env=False).headers["set-cookie"]
+    assert "HttpOnly" in fresh and "SameSite=Strict" in fresh
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:7860", "127.0.0.1.evil.example", ""]
+)
+def test_other_host_names_are_refused(client: httpx.Client, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null"])
+def test_requests_of_other_sites_are_refused(client: httpx.Client, origin: str) -> None:
+    assert put(client, "a.txt", b"x", Origin=origin).status_code == 403
+    joined = client.post("gradio_api/queue/join", json={}, headers={"Origin": origin})
+    assert joined.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "gradio_api/file=/etc/passwd",
+        "gradio_api/file=../../etc/passwd",
+        "gradio_api/file=%2e%2e%2f%2e%2e%2fetc/passwd",
+        "gradio_api/file=pyproject.toml",
+        "gradio_api/file%3D/etc/passwd",
+        "/gradio_api/file=/etc/passwd",
+        "file=/etc/passwd",
+        "gradio_api/file/../../etc/passwd",
+        "gradio_api/proxy=http://example.invalid/",
+        "static/../../../etc/passwd",
+        "assets/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+    ],
+)
+def test_no_route_serves_files(client: httpx.Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code in (400, 403, 404, 405)
+    assert "root:" not in answer.text
+
+
+def test_data_of_the_program_is_not_served(client: httpx.Client, site: Site) -> None:
+    for file in ("chats.db", "library/index.db"):
+        path = site.settings.data_dir / file
+        assert path.exists()
+        assert client.get(f"gradio_api/file={path}").status_code == 403
+
+
+def test_the_librarys_own_upload_is_closed(client: httpx.Client) -> None:
+    assert client.post("gradio_api/upload", files={"files": b"x"}).status_code == 403
+
+
+def test_only_the_browser_that_sent_a_file_can_have_it_read(
+    client: httpx.Client, site: Site
+) -> None:
+    token = put(client, "%EB%A9%94%EB%AA%A8.txt", SECRET.encode()).json()["token"]
+    with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as stranger:
+        stranger.get("/")
+        trigger(stranger, "uploaded", {"tokens": [token], "failed": []})
+    assert site.services.library.documents() == []
+    trigger(client, "uploaded", {"tokens": [token], "failed": []})
+    assert [d.name for d in site.services.library.documents()] == ["메모.txt"]
+    trigger(client, "uploaded", {"tokens": [token], "failed": []})
+    assert len(site.services.library.documents()) == 1, "a token counts once"
+    site.services.library.delete(site.services.library.documents()[0].id)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        {"tokens": ["/etc/passwd"]},
+        {"tokens": [{"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}]},
+        {"tokens": "x"},
+        {"tokens": None, "failed": 7},
+        {"tokens": ["../incoming/x"], "failed": [{"reason": "no_such"}]},
+        {},
+    ],
+)
+def test_paths_in_place_of_tokens_read_nothing(
+    client: httpx.Client, site: Site, claim: dict[str, Any]
+) -> None:
+    seen = trigger(client, "uploaded", claim)
+    assert site.services.library.documents() == []
+    assert "root:" not in json.dumps(seen)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"act": "open", "id": "../../etc/passwd"},
+        {"act": "open", "id": "not-there"},
+        {"act": "rename", "id": 7, "title": None},
+        {"act": "delete", "id": "a' OR 1=1 --"},
+        {"act": "use", "id": "no-document", "on": True},
+        {"act": "remove", "id": ["x"]},
+        {"act": "__init__"},
+        {"act": None},
+    ],
+)
+def test_claims_made_by_hand_do_no_harm(
+    client: httpx.Client, site: Site, data: dict[str, Any]
+) -> None:
+    before = site.services.store.list_conversations()
+    assert trigger(client, "act", data)[-1]["success"] is True
+    assert site.services.store.list_conversations() == before
+
+
+def test_uploads_without_mark_or_header_and_large_ones_are_refused(
+    client: httpx.Client, site: Site
+) -> None:
+    assert client.post(UPLOAD, content=b"x").status_code == 403
+    assert client.get(UPLOAD).status_code == 403
+    plain = httpx.post(
+        site.url + UPLOAD, content=b"x", headers={"X-File-Name": "a"}, trust_env=False
+    )
+    assert plain.status_code == 403
+    large = b"x" * (1_100_000)
+    assert put(client, "a.txt", large).status_code == 413
+
+    def endless() -> Iterator[bytes]:
+        for _ in range(30):
+            yield b"x" * 65_536
+
+    sent = client.post(UPLOAD, content=endless(), headers={"X-File-Name": "a.txt"})
+    assert sent.status_code == 413, "also without a length"
+    assert list((site.settings.data_dir / "incoming").iterdir()) == []
+
+
+def test_waiting_files_are_limited_and_gone_after_a_restart(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path / "in", 10)
+    for number in range(64):
+        inbox.put(tmp_path / str(number), "a", "me")
+    assert inbox.is_full("me") and not inbox.is_full("you")
+    (tmp_path / "in" / "left-over").write_text("x")
+    Inbox(tmp_path / "in", 10)
+    assert list((tmp_path / "in").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown", "suffix"),
+    [
+        ("../../etc/passwd", "passwd", ""),
+        ("C:\\x\\Report.PDF", "Report.PDF", ".pdf"),
+        ("a\x00b\n\u202egpj.txt", "abgpj.txt", ".txt"),
+        ("", "file", ""),
+        ("보고서.docx", "보고서.docx", ".docx"),
+        ("x" * 300 + ".md", "x" * 197 + ".md", ".md"),
+        ("a.b/..", "..", ""),
+        ("e.t;x y", "e.t;x y", ""),
+    ],
+)
+def test_file_names_are_text_only(sent: str, shown: str, suffix: str) -> None:
+    assert clean_name(sent) == shown
+    assert suffix_of(shown) == suffix
+
+
+def test_cookies_and_hosts_that_make_no_sense_are_none() -> None:
+    assert cookie_of("%%%;;=") == "" and cookie_of(f"{COOKIE}=abc; x=1") == "abc"
+    assert host_name("[::1]:80") == "::1" and host_name("[bad") == ""
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org", ""])
+def test_addresses_outside_this_machine_are_refused_with_a_sentence(host: str) -> None:
+    with pytest.raises(SettingsError, match="no login yet"):
+        require_loopback(host)
+
+
+def test_loopback_addresses_are_fine() -> None:
+    for host in ("127.0.0.1", "localhost", "::1", "127.8.8.8"):
+        require_loopback(host)
+
+
+def test_a_taken_port_is_told(site: Site) -> None:
+    port = int(site.url.rstrip("/").rsplit(":", 1)[1])
+    with pytest.raises(SettingsError, match=f"Port {port} is taken"):
+        launch(site.services, port=port)
