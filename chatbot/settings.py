@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
 from chatbot.errors import SettingsError
@@ -58,6 +58,12 @@ class Settings(BaseModel):
     )
     prefill_piece_tokens: int = Field(
         512, ge=16, le=8192, description="prompt tokens read in one forward pass"
+    )
+    kv_cache_bytes: ByteSize = Field(
+        ByteSize(0), description="bound of all chats' caches, such as 2GiB; 0: computed"
+    )
+    kv_cache_dtype: Literal["auto", "16bit", "int8"] = Field(
+        "auto", description="how caches are kept; auto: int8 when the window does not fit else"
     )
     tokenizer: str | None = Field(
         None,

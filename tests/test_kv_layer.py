@@ -9,8 +9,8 @@ import torch
 from tiny_llama import tiny_model
 
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import cache_bytes, truncate
-from chatbot.engine.local import new_cache
+from chatbot.engine.kv_layer import cache_bytes, new_cache, truncate
+from chatbot.engine.kv_policy import capacity_tokens
 
 IDS = tuple(range(40, 43))
 
@@ -54,4 +54,4 @@ def test_negative_length_and_empty_cache(model: Any) -> None:
     empty = new_cache(model)
     truncate(empty, 0)
     assert cache_bytes(empty) == 0
-    assert cache_bytes(filled(model, IDS)) == 2 * 2 * 2 * 16 * len(IDS) * 4
+    assert cache_bytes(filled(model, IDS)) == 2 * 2 * 2 * 16 * capacity_tokens(len(IDS)) * 4

@@ -15,7 +15,8 @@ from transformers.generation.logits_process import (
 
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.decode import Reader
-from chatbot.engine.local import TransformersEngine, new_cache
+from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.local import TransformersEngine
 
 PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
 

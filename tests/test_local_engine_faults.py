@@ -10,7 +10,9 @@ import torch
 from tiny_llama import START_ID, tiny_engine, tiny_model
 
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams
-from chatbot.engine.local import TransformersEngine, new_cache
+from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_store import PrefixStore
+from chatbot.engine.local import TransformersEngine
 from chatbot.errors import EngineError, InputError, OutOfMemoryError
 
 PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
@@ -129,7 +131,7 @@ def test_broken_logits_fail_one_reply_only(
     ],
 )
 def test_out_of_memory_fails_one_reply_only(model: Any, at_call: int, error: Exception) -> None:
-    kept = Keeping(lambda: new_cache(model))
+    kept = keeping(model)
     engine = tiny_engine(model, piece_tokens=36, store=kept)
     with Fault(model, at_call, raising(error)):
         with pytest.raises(OutOfMemoryError, match="Memory ran out") as caught:
@@ -149,41 +151,31 @@ def test_any_other_failure_is_a_sentence(model: Any) -> None:
     assert reply(engine).finish == "length"
 
 
-class Keeping:
-    """A store that notes what happens to it."""
+class Keeping(PrefixStore):
+    """A store that counts how often everything is dropped."""
 
-    def __init__(self, make_cache: Callable[[], Any]) -> None:
-        self._make_cache = make_cache
-        self.kept: list[tuple[str | None, Any, tuple[int, ...]]] = []
-        self.forgotten: list[str] = []
-        self.cleared = 0
-
-    def take_cache(self, conversation_id: str | None, prompt_ids: Any) -> tuple[Any, int]:
-        return self._make_cache(), 0
-
-    def give_back(self, conversation_id: str | None, cache: Any, token_ids: Any) -> None:
-        self.kept.append((conversation_id, cache, tuple(token_ids)))
-
-    def forget(self, conversation_id: str) -> None:
-        self.forgotten.append(conversation_id)
+    cleared = 0
 
     def clear(self) -> None:
         self.cleared += 1
+        super().clear()
+
+
+def keeping(model: Any) -> Keeping:
+    return Keeping(lambda: new_cache(model), bound_bytes=1 << 24, bytes_per_token=512)
 
 
 def test_store_gets_exactly_what_the_cache_holds(model: Any) -> None:
-    store = Keeping(lambda: new_cache(model))
+    store = keeping(model)
     engine = tiny_engine(model, store=store)
     events = engine.generate(PROMPT, SamplingParams(max_tokens=9), conversation_id="a")
     made = finished(events)
-    name, cache, ids = store.kept[-1]
-    assert name == "a"
-    assert ids == (*PROMPT, *made.token_ids[:-1])
-    assert cache.get_seq_length() == len(ids)
+    kept = store._kept["a"]
+    assert kept.token_ids == (*PROMPT, *made.token_ids[:-1])
+    assert kept.cache.get_seq_length() == len(kept.token_ids)
     with Fault(model, 6, with_logit(float("nan"))), pytest.raises(EngineError):
         list(engine.generate(PROMPT, SamplingParams(max_tokens=40), conversation_id="a"))
-    assert store.forgotten == ["a"]
-    assert len(store.kept) == 1
+    assert "a" not in store._kept
 
 
 def test_closed_engine_says_so(engine: TransformersEngine) -> None:

@@ -13,7 +13,8 @@ from tiny_llama import START_ID, tiny_engine, tiny_model
 
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams, TextDelta
 from chatbot.engine.decode import Reader
-from chatbot.engine.local import TransformersEngine, new_cache
+from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.local import TransformersEngine
 
 PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
 

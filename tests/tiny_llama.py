@@ -9,7 +9,7 @@ from typing import Any
 from chatbot.engine.base import ChatFormat
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.local import TransformersEngine
-from chatbot.engine.memory import PlanRequest, figures_of, make_plan
+from chatbot.engine.memory import CacheKind, PlanRequest, figures_of, make_plan
 from chatbot.engine.models import ModelFiles
 
 END_ID = 256
@@ -60,7 +60,13 @@ def tiny_model(*, seed: int = 0, dtype: str = "float32", window_tokens: int = 51
 
 
 def tiny_engine(
-    model: Any, *, window_tokens: int = 512, piece_tokens: int = 16, store: Any = None
+    model: Any,
+    *,
+    window_tokens: int = 512,
+    piece_tokens: int = 16,
+    store: Any = None,
+    kv_cache_bytes: int = 0,
+    cache: CacheKind = "16bit",
 ) -> TransformersEngine:
     """The real engine around a tiny model."""
     figures = figures_of(model.config.to_dict())
@@ -68,9 +74,10 @@ def tiny_engine(
         model=model,
         files=ModelFiles("tiny", "folder", Path("tiny")),
         figures=figures,
-        plan=make_plan(figures, 1 << 30, PlanRequest(window_tokens=window_tokens)),
+        plan=make_plan(figures, 1 << 30, PlanRequest(window_tokens=window_tokens, cache=cache)),
         device="cpu",
         dtype="float32",
+        kv_cache_bytes=kv_cache_bytes,
         window_tokens=window_tokens,
         piece_tokens=piece_tokens,
         end_ids=(END_ID,),

@@ -11,12 +11,14 @@ from typing import Any
 from chatbot.engine.base import EngineInfo
 from chatbot.engine.cache_folder import Progress, gib
 from chatbot.engine.device_memory import device_memory
+from chatbot.engine.kv_policy import cache_bound, cache_kinds
 from chatbot.engine.memory import (
     MemoryPlan,
     ModelFigures,
     PlanRequest,
     Weights,
     figures_of,
+    kv_bytes_per_token,
 )
 from chatbot.engine.models import ModelFiles, locate, read_config
 from chatbot.engine.planning import advice, best_plan
@@ -38,6 +40,13 @@ class LoadedModel:
     window_tokens: int
     piece_tokens: int
     end_ids: tuple[int, ...]
+    kv_cache_bytes: int = 0
+    """What the settings allow for all caches together; 0 is computed."""
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        """Bytes that a token takes in the cache, in the model's own type."""
+        return kv_bytes_per_token(self.figures, self.plan.cache, self.model.dtype.itemsize)
 
 
 def load_files(settings: Settings, report: Progress) -> tuple[ModelFiles, MemoryPlan]:
@@ -56,6 +65,8 @@ def load_model(
     import torch
     from transformers.utils import logging as library_logging
 
+    from chatbot.engine.kv_attention import choose_attention
+
     library_logging.disable_progress_bar()
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -63,6 +74,7 @@ def load_model(
     report(f"Reading the weights of {files.name} ({gib(plan.weights_bytes)}).", None)
     model = _read_weights(files, plan, on_cuda)
     model.eval()
+    choose_attention(model)
     figures = figures_of(model.config.to_dict())
     return LoadedModel(
         model=model,
@@ -71,9 +83,12 @@ def load_model(
         plan=plan,
         device=model.device.type,
         dtype=str(model.dtype).removeprefix("torch."),
-        window_tokens=plan.window_tokens,
+        window_tokens=cache_bound(
+            plan, settings.kv_cache_bytes, plan.kv_bytes_per_token
+        ).window_tokens,
         piece_tokens=settings.prefill_piece_tokens,
         end_ids=_end_ids(model),
+        kv_cache_bytes=settings.kv_cache_bytes,
     )
 
 
@@ -90,7 +105,9 @@ def info_of(loaded: LoadedModel) -> EngineInfo:
             "trained_window_tokens": loaded.figures.window_tokens,
             "parameters": loaded.figures.parameters,
             "weights_bytes": loaded.plan.weights_bytes,
-            "kv_bytes_per_token": loaded.plan.kv_bytes_per_token,
+            "kv_bytes_per_token": loaded.kv_bytes_per_token,
+            "kv_cache_dtype": loaded.plan.cache,
+            "attention": str(loaded.model.config._attn_implementation),
             "prefill_piece_tokens": loaded.piece_tokens,
         },
     )
@@ -124,17 +141,22 @@ def request_of(settings: Settings, figures: ModelFigures, *, device: str) -> Pla
         window_tokens=checked_window(settings, figures),
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=device == "cuda",
+        caches=cache_kinds(settings),
     )
 
 
 def checked_plan(settings: Settings, figures: ModelFigures) -> MemoryPlan:
-    """The plan against the memory that is free now. Raises ModelError when it does not fit."""
+    """The plan against the memory that is free now.
+
+    Raises ModelError when it does not fit, and SettingsError for a useless bound on the cache.
+    """
     device = chosen_device(settings)
     request = request_of(settings, figures, device=device)
     available = device_memory(on_cuda=request.on_cuda).available_bytes
     plan = best_plan(figures, available, request)
     if not plan.fits:
         raise ModelError(does_not_fit(settings.model, plan, figures, request))
+    cache_bound(plan, settings.kv_cache_bytes, plan.kv_bytes_per_token)
     return plan
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from threading import Event
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
@@ -27,8 +27,9 @@ from chatbot.engine.base import (
 from chatbot.engine.decode import Reader, StopGate, Stopped
 from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
 from chatbot.engine.fair_lock import FairLock
-from chatbot.engine.kv_store import KVStore, NoReuse
+from chatbot.engine.kv_store import KVStore, store_for
 from chatbot.engine.loading import LoadedModel, info_of, load_files, load_model
+from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.sampling import TokenChooser
 from chatbot.engine.text_stream import TextStream
 from chatbot.engine.tokenizers import load_tokenizer
@@ -53,33 +54,6 @@ def load_engine(settings: Settings, report: LoadReport) -> TransformersEngine:
     return TransformersEngine(load_model(settings, files, plan, report), tokenizer)
 
 
-@dataclass(slots=True)
-class _Reply:
-    """One reply in the making: what it was asked, and what it has so far."""
-
-    prompt_ids: tuple[int, ...]
-    params: SamplingParams
-    stream: TextStream
-    stopped: Callable[[], bool]
-    started_s: float = field(default_factory=time.perf_counter)
-    prefill_s: float | None = None
-    """None while the prompt is being read."""
-    cached_tokens: int = 0
-    completion_tokens: int = 0
-
-    def usage(self) -> Usage:
-        """Tokens and seconds until now."""
-        elapsed_s = time.perf_counter() - self.started_s
-        prefill_s = elapsed_s if self.prefill_s is None else self.prefill_s
-        return Usage(
-            prompt_tokens=len(self.prompt_ids),
-            cached_tokens=self.cached_tokens,
-            completion_tokens=self.completion_tokens,
-            prefill_s=prefill_s,
-            decode_s=elapsed_s - prefill_s,
-        )
-
-
 class TransformersEngine:
     """See `Engine`. The lock is held from the first event to the end of the iterator."""
 
@@ -89,14 +63,22 @@ class TransformersEngine:
         self._loaded: LoadedModel | None = loaded
         self._tokenizer = tokenizer
         self._stop_ids = tokenizer.chat_format.stop_ids | frozenset(loaded.end_ids)
-        self._store = store or NoReuse(lambda: new_cache(loaded.model))
+        self._store = store or store_for(loaded)
         self._gate = StopGate(loaded.model)
         self._lock = FairLock()
         self._info = info_of(loaded)
 
     @property
     def info(self) -> EngineInfo:
-        return self._info
+        """What the engine is; `details` has the bytes of caches as they are now."""
+        kv = self._store.figures()
+        live = {
+            "kv_bytes_bound": kv.bound_bytes,
+            "kv_bytes": kv.total_bytes,
+            "kv_bytes_by_conversation": kv.by_conversation,
+            "kv_evicted": kv.evicted,
+        }
+        return replace(self._info, details={**self._info.details, **live})
 
     @property
     def tokenizer(self) -> ChatTokenizer:
@@ -125,7 +107,7 @@ class TransformersEngine:
             return
         try:
             stream = TextStream(self._tokenizer, params.stop)
-            reply = _Reply(prompt, params, stream, stop.is_set)
+            reply = ReplyState(prompt, params, stream, stop.is_set)
             self._gate.watch(reply.stopped)
             yield from self._guarded(reply, conversation_id)
         finally:
@@ -160,44 +142,49 @@ class TransformersEngine:
             )
             raise InputError(message)
 
-    def _guarded(self, reply: _Reply, conversation_id: str | None) -> Iterator[EngineEvent]:
+    def _guarded(self, reply: ReplyState, conversation_id: str | None) -> Iterator[EngineEvent]:
         """Make the reply; turn failures of the model into EngineErrors after freeing all."""
         failure: str | None = None
         try:
             yield from self._reply(reply, conversation_id)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
-                self._drop(conversation_id)
                 raise EngineError(failed(error)) from error
             # The traceback holds the tensors, so memory comes back only after this block.
             failure = out_of_memory(len(reply.prompt_ids), reply.completion_tokens)
-        except EngineError:
-            self._drop(conversation_id)
-            raise
         if failure is not None:
             self._store.clear()
             _release_memory()
             raise OutOfMemoryError(failure)
 
-    def _reply(self, reply: _Reply, conversation_id: str | None) -> Iterator[EngineEvent]:
+    def _reply(self, reply: ReplyState, conversation_id: str | None) -> Iterator[EngineEvent]:
         if self._loaded is None:
             raise EngineError("The engine is closed.")
-        cache, reused = self._store.take_cache(conversation_id, reply.prompt_ids)
-        reply.cached_tokens = reused
-        reader = Reader(self._loaded.model, cache, reply.prompt_ids[:reused])
-        finish: Finish = "cancelled"
-        try:
-            logits = yield from self._prefill(reader, reply, self._loaded.piece_tokens)
-            finish = yield from self._decode(reader, reply, logits)
-        except Stopped:
-            pass
-        if rest := reply.stream.finish():
-            yield TextDelta(rest)
-        self._store.give_back(conversation_id, reader.cache, reader.token_ids)
+        total_tokens = len(reply.prompt_ids) + reply.params.max_tokens
+        # An error leaves the block without keeping, so no cache that is in doubt is used again.
+        with self._store.lend(
+            conversation_id, reply.prompt_ids, total_tokens=total_tokens
+        ) as lease:
+            reader = Reader(
+                self._loaded.model, lease.cache, reply.prompt_ids[: lease.reused_tokens]
+            )
+            reply.cached_tokens = lease.reused_tokens
+            finish: Finish = "cancelled"
+            try:
+                logits = yield from self._prefill(reader, reply, self._loaded.piece_tokens)
+                finish = yield from self._decode(reader, reply, logits)
+            except Stopped:
+                pass
+            except GeneratorExit:
+                lease.keep(reader.token_ids)
+                raise
+            lease.keep(reader.token_ids)
+            if rest := reply.stream.finish():
+                yield TextDelta(rest)
         yield Finished(finish, reply.stream.text, reply.stream.token_ids, reply.usage())
 
     def _prefill(
-        self, reader: Reader, reply: _Reply, piece_tokens: int
+        self, reader: Reader, reply: ReplyState, piece_tokens: int
     ) -> Generator[EngineEvent, None, torch.Tensor]:
         total = len(reply.prompt_ids)
         for done, logits in reader.prefill(reply.prompt_ids, piece_tokens=piece_tokens):
@@ -211,7 +198,7 @@ class TransformersEngine:
         raise AssertionError("a prompt without a last token")
 
     def _decode(
-        self, reader: Reader, reply: _Reply, logits: torch.Tensor
+        self, reader: Reader, reply: ReplyState, logits: torch.Tensor
     ) -> Generator[EngineEvent, None, Finish]:
         # The penalty counts the reply's own tokens only: one on the prompt's would keep the model
         # from saying what the passages say (measured: benchmarks/demo_answers).
@@ -229,17 +216,6 @@ class TransformersEngine:
                 return "length"
             logits = reader.read((token,))
         return "cancelled"
-
-    def _drop(self, conversation_id: str | None) -> None:
-        if conversation_id is not None:
-            self._store.forget(conversation_id)
-
-
-def new_cache(model: Any) -> Any:
-    """An empty cache of the kind that the model's layers need."""
-    from transformers import DynamicCache
-
-    return DynamicCache(config=model.config)
 
 
 def _release_memory() -> None:

@@ -95,6 +95,8 @@ class PlanRequest:
     on_cuda: bool = False
     value_bytes: int = 2
     """Bytes of an unpacked number: 2, or 4 where a CPU has no fast 16-bit arithmetic."""
+    caches: tuple[CacheKind, ...] = ()
+    """Those to choose from, best first; none given: `cache` alone."""
 
 
 def figures_of(config: Mapping[str, Any]) -> ModelFigures:
@@ -217,6 +219,11 @@ def make_plan(
         available_bytes=available_bytes,
         largest_window_tokens=largest,
     )
+
+
+def plan_bytes_left(plan: MemoryPlan) -> int:
+    """Bytes that all but the cache leave free, for caches; negative when nothing is left."""
+    return plan.available_bytes - plan.weights_bytes - plan.working_bytes - plan.reserve_bytes
 
 
 def _output_rows(figures: ModelFigures) -> int:

@@ -17,6 +17,7 @@ from chatbot.engine.device_memory import (
     parse_bytes,
 )
 from chatbot.engine.known_models import KNOWN_CONFIGS
+from chatbot.engine.kv_policy import cache_kinds
 from chatbot.engine.memory import (
     CACHES,
     DEFAULT_WINDOW_TOKENS,
@@ -49,6 +50,7 @@ def plan_command(settings: Settings, device_memory: str | None = None) -> dict[s
         window_tokens=checked_window(settings, figures),
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=on_cuda,
+        caches=cache_kinds(settings),
     )
     report = plan_report(figures, memory.available_bytes, request)
     return {
@@ -62,7 +64,19 @@ def plan_command(settings: Settings, device_memory: str | None = None) -> dict[s
 
 
 def best_plan(figures: ModelFigures, available_bytes: int, request: PlanRequest) -> MemoryPlan:
-    """The plan that a model is loaded by: 32-bit numbers where those are faster and fit."""
+    """The plan that a model is loaded by.
+
+    The first kind of cache that leaves the wanted window whole, or else the one with the longest
+    window; 32-bit numbers where those are faster and fit.
+    """
+    kinds = request.caches or (request.cache,)
+    plans = [_typed_plan(figures, available_bytes, replace(request, cache=c)) for c in kinds]
+    wanted = _wanted_window(figures, request)
+    whole = (plan for plan in plans if plan.fits and plan.window_tokens >= wanted)
+    return next(whole, max(plans, key=lambda plan: (plan.fits, plan.largest_window_tokens)))
+
+
+def _typed_plan(figures: ModelFigures, available_bytes: int, request: PlanRequest) -> MemoryPlan:
     if not request.on_cuda and request.weights == "none" and not has_fast_bfloat16():
         wide = make_plan(figures, available_bytes, replace(request, value_bytes=4))
         if wide.fits and wide.window_tokens >= _wanted_window(figures, request):
