@@ -37,5 +37,6 @@ $(DEV_STAMP): $(RUN_STAMP) requirements-dev.txt requirements-dev-nodeps.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	[ ! -e $(VENV) ] || mv $(VENV) $(VENV).old.clean
+	rm -rf $(VENV).old.* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

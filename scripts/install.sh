@@ -29,7 +29,9 @@ create() {
     local python
     python=$(find_python)
     echo "Creating $venv with $("$python" --version)" >&2
-    rm -rf "$venv"
+    # Out of the way in one step: a half deleted environment must not look like a whole one.
+    [ ! -e "$venv" ] || mv "$venv" "$venv.old.$$"
+    rm -rf "$venv".old.*
     if ! "$python" -m venv "$venv"; then
         rm -rf "$venv"
         echo "The environment could not be created; on Debian and Ubuntu," \
