@@ -103,21 +103,16 @@ def evidence_tokens(
     message_id: str, texts: Mapping[str, str], trace: Mapping[str, Any], tokenizer: ChatTokenizer
 ) -> tuple[int, int]:
     """How many tokens of a message stand in the prompt, and how many it has."""
-    text = texts[message_id].strip()
-    whole = len(tokenizer.encode(text))
+    content = texts[message_id]
+    whole = len(tokenizer.encode(content.strip()))
     held = 0
     for segment in trace["segments"]:
         if message_id in segment.get("message_ids", ()):
-            if text in segment["text"]:
+            if content.strip() in segment["text"]:
                 return whole, whole
-            held += len(tokenizer.encode(common(segment["text"], text)))
+            part = content[segment.get("start") or 0 : segment.get("end")].strip()
+            held += len(tokenizer.encode(part)) if part in segment["text"] else 0
     return min(held, whole), whole
-
-
-def common(segment: str, text: str) -> str:
-    """The part of a message that a segment shows behind its header."""
-    body = segment.split("] ", 1)[-1].strip()
-    return body if body in text else ""
 
 
 def summary(outcomes: list[Outcome]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import prompts
 from chatbot.budget import Allocation, Candidates, ContextBudget, allocate
+from chatbot.excerpts import Excerpt
 from chatbot.messages import Conversation, Dropped, Notice, PromptTrace, Segment
-from chatbot.recall import Excerpt
 from chatbot.render import Piece, PieceEncoder, PromptParts, TurnPiece, labels_for, render
 from retrieval.context import LabelledPassage
 from retrieval.types import Passage

@@ -12,17 +12,21 @@ import prompts
 from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
+from chatbot.excerpts import Excerpt
 from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
 from chatbot.messages import Conversation, Notice
-from chatbot.query import search_query
-from chatbot.recall import Excerpt, RecallIndexes
+from chatbot.query import leans_on_earlier_turns, search_query
+from chatbot.recall import RecallIndexes
 from chatbot.render import PieceEncoder
 from chatbot.settings import Settings
 from retrieval.pipeline import Library
 from retrieval.types import Passage
 
-EXCERPT_CANDIDATES = 40
+EXCERPT_TOKENS = 4000
+"""Of excerpts, at most so many tokens are looked at, however large the window is."""
+MOVED_SHARE = 0.9
+"""Of the share of older turns, what recall gets when the question stands alone."""
 QUERY_CHARACTERS = 4000
 """A longer question is searched by its beginning and end."""
 
@@ -71,6 +75,8 @@ class PromptBuilder:
         shown, notices = self._fitting(question, system_text, language, budget)
         query = search_query(_for_search(question), conversation.turns)
         found = self._passages(query, conversation.document_ids, budget)
+        if not leans_on_earlier_turns(question):
+            budget = for_standalone(budget)
         request = PromptRequest(
             conversation=conversation,
             question=shown,
@@ -78,7 +84,7 @@ class PromptBuilder:
             language=language,
             budget=budget,
             query=query,
-            excerpts=self._excerpts(conversation, query),
+            excerpts=self._excerpts(conversation, query, _for_search(question), budget),
             passages=found.passages,
             whole_scope=found.whole_scope,
             searched_documents=found.searched,
@@ -140,10 +146,14 @@ class PromptBuilder:
         values = {"tokens": encoder.count(question), "left_out": short.left_out_tokens}
         return short.text, (Notice("question_shortened", text, values),)
 
-    def _excerpts(self, conversation: Conversation, query: str) -> Sequence[Excerpt]:
+    def _excerpts(
+        self, conversation: Conversation, query: str, question: str, budget: ContextBudget
+    ) -> Sequence[Excerpt]:
         if not conversation.turns or self._settings.recall_share <= 0:
             return ()
-        return self._recall.of(conversation).search(query, limit=EXCERPT_CANDIDATES)
+        return self._recall.of(conversation).search(
+            query, question=question, limit_tokens=min(budget.limit_tokens, EXCERPT_TOKENS)
+        )
 
     def _passages(self, query: str, document_ids: Sequence[str], budget: ContextBudget) -> Found:
         if self._library is None or not document_ids or self._settings.passage_share <= 0:
@@ -163,6 +173,19 @@ class PromptBuilder:
             if passage.chunk_id not in ranked
         ]
         return Found((*found, *rest), whole_scope=True, searched=True)
+
+
+def for_standalone(budget: ContextBudget) -> ContextBudget:
+    """The budget of a question that does not lean on the last turns: most of what they would
+    get goes to recalled excerpts, which come from the last turns as well if they match."""
+    turns_share = max(1.0 - budget.passage_share - budget.recall_share, 0.0)
+    if budget.recall_share <= 0:
+        return budget
+    return replace(
+        budget,
+        recall_share=budget.recall_share + MOVED_SHARE * turns_share,
+        min_recent_turns=min(budget.min_recent_turns, 1),
+    )
 
 
 def _for_search(question: str) -> str:

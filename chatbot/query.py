@@ -11,8 +11,9 @@ from retrieval.words import content_terms, lexical_terms
 # Words that point at something said before. A question that holds one, or that is too short to
 # stand alone, is completed with the turns before it; any other question is searched as it is.
 _POINTING_EN = re.compile(
-    r"\b(it|its|they|them|their|theirs|he|him|his|she|her|hers|this|that|these|those|there|then"
-    r"|one|ones|former|latter|same|above|previous|earlier|again|instead|also|another|other|others)\b",
+    r"\b(this|that|these|those|(?<!are )(?<!is )(?<!were )(?<!was )(?<!be )there|then|ones?"
+    r"|former|latter|same|above|previous|earlier|again|instead|also|another|others?"
+    r"|(?P<person>it|its|they|them|their|theirs|he|him|his|she|her|hers))\b",
     re.IGNORECASE,
 )
 _OPENING_EN = re.compile(
@@ -28,25 +29,67 @@ _POINTING_KO = re.compile(
 _OPENING_KO = re.compile(
     r"^\s*(네|예|응|아니|그래|좋아|계속|더|그리고|하지만|그래서|왜|또|그)(\s|요|[.,?!]|$)"
 )
+_SAYING = (
+    r"recommend|suggest|advise|say|tell|propose|explain|give|write|mention|describe|list|answer"
+    r"|show|provide|come up"
+)
+_SAID = (
+    r"recommended|suggested|advised|said|told|proposed|explained|gave|wrote|mentioned|described"
+    r"|listed|answered|showed|provided|came up"
+)
+_ASKS_FOR_REPLY_EN = re.compile(
+    rf"\b(did|had|have)\s+you\s+(\w+ly\s+)?({_SAYING}|{_SAID})\b"
+    rf"|\byou\s+(\w+ly\s+|just\s+|once\s+|had\s+|have\s+)?({_SAID})\b"
+    r"|\byour\s+(\w+er\s+|last\s+|previous\s+|first\s+)?"
+    r"(advice|suggestions?|recommendations?|answers?|reply|replies|explanations?|response)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_REPLY_KO = re.compile(
+    r"(추천|제안|조언|설명|권|답)(을\s*)?(해\s*)?(줬|주었|주셨|했었|했던|하셨|했지|했나|했어)"
+    r"|(알려|말해|가르쳐|써|만들어)\s*(줬|주었|주셨|준\s)"
+    r"|(네|너의|당신의|챗봇의)\s*(답|대답|제안|추천|조언|설명)"
+)
+_OWN_WORDS_KO = re.compile(r"(내가|제가|나는|저는|우리가)\s")
 _FEW_TERMS = 3
+_NAMED_BEFORE_PERSON, _NAMED_BEFORE_POINTER = 2, 3
+"""With so many words of content before it, a pointing word means something in the question."""
 _MAX_BORROWED_TERMS = 24
+_LEAST_SOURCES = 3
+_SOURCES = 8
+"""Questions that are looked back at for the subject."""
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*")
 
 
 def leans_on_earlier_turns(question: str) -> bool:
     """Whether a question can only be understood together with the turns before it."""
     few = len(content_terms(question)) < _FEW_TERMS and not _NAME.search(question[1:])
-    pointing = _POINTING_EN.search(question) or _POINTING_KO.search(question)
     opening = _OPENING_EN.search(question) or _OPENING_KO.search(question)
     short = len(lexical_terms(question)) <= 25
+    pointing = _points_back(question) or _POINTING_KO.search(question)
     return bool(few or opening or (pointing and short))
+
+
+def _points_back(question: str) -> bool:
+    found = _POINTING_EN.search(question)
+    if found is None:
+        return False
+    needed = _NAMED_BEFORE_PERSON if found["person"] else _NAMED_BEFORE_POINTER
+    before = question[: found.start()]
+    return len(content_terms(before)) < needed and not _NAME.search(before[1:])
+
+
+def asks_for_reply(question: str) -> bool:
+    """Whether a question asks for what the assistant said before, not for the user's own words."""
+    if _ASKS_FOR_REPLY_EN.search(question):
+        return True
+    return bool(_ASKS_FOR_REPLY_KO.search(question) and not _OWN_WORDS_KO.search(question))
 
 
 def search_query(question: str, turns: Sequence[Turn]) -> str:
     """The question, completed with words of the turns before it if it leans on them.
 
-    The previous question is borrowed whole, and of the turns before those words which the
-    question lacks; a question that stands alone comes back unchanged.
+    The words of the last questions are borrowed, back to the one that named the subject, and
+    names from the last reply; a question that stands alone comes back unchanged.
     """
     if not turns or not leans_on_earlier_turns(question):
         return question
@@ -55,17 +98,25 @@ def search_query(question: str, turns: Sequence[Turn]) -> str:
 
 
 def _borrowed(question: str, turns: Sequence[Turn]) -> list[str]:
-    """Words of the last questions that stand alone, newest first, and names of the last reply."""
+    """Words that the question lacks, from the newest source on."""
     known = content_terms(question)
     words: list[str] = []
-    sources = [turns[-1].question]
-    if leans_on_earlier_turns(turns[-1].question):
-        sources += [turn.question for turn in reversed(turns[-4:-1])]
     first_names = _NAME.findall(turns[-1].reply[:400])
-    for source in [*sources, " ".join(first_names)]:
+    for source in [*_sources(turns), " ".join(first_names)]:
         for word in re.findall(r"\w[\w'’-]*", source):
             terms = content_terms(word)
             if terms and not terms <= known and len(words) < _MAX_BORROWED_TERMS:
                 known |= terms
                 words.append(word)
     return words
+
+
+def _sources(turns: Sequence[Turn]) -> list[str]:
+    """The last question, and those before it back to one that stands alone, newest first."""
+    said = [m.content for turn in turns[-_SOURCES:] for m in turn.user][-_SOURCES:]
+    chosen: list[str] = []
+    for text in reversed(said):
+        chosen.append(text)
+        if len(chosen) >= _LEAST_SOURCES and not leans_on_earlier_turns(text):
+            break
+    return chosen

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import prompts
 from chatbot.engine.base import ChatFormat, ChatTokenizer
+from chatbot.excerpts import Excerpt
 from chatbot.messages import RollingSummary, Segment, Turn
-from chatbot.recall import Excerpt
 from retrieval.types import Passage
 
 KEPT_TURN_ENCODINGS = 4096
@@ -113,9 +113,11 @@ class PieceEncoder:
         """An excerpt of an earlier turn, with who said it and when."""
         message = excerpt.message
         role = "speaker_assistant" if message.role == "assistant" else "speaker_user"
-        speaker = message.name or prompts.load(role, language)
-        when = f", {message.created}" if message.created else ""
-        text = f"[{one_line(speaker)}{one_line(when)}] {excerpt.text}\n"
+        speaker = one_line(message.name or prompts.load(role, language))
+        when = f", {one_line(message.created)}" if message.created else ""
+        # Transcripts have many short remarks: each token of a header is paid for each of them.
+        bare = message.name and not when
+        text = f"{speaker}: {excerpt.text}\n" if bare else f"[{speaker}{when}] {excerpt.text}\n"
         piece = self._piece("recalled", header + text, message_ids=(message.id,))
         start, end = excerpt.start, excerpt.end
         segment = replace(piece.segment, start=start, end=end, score=round(excerpt.score, 4))

@@ -1,0 +1,161 @@
+"""How well numbered texts match a query, by their own words and by those around them. Arithmetic.
+
+The texts stand in reading order, as the parts of a conversation do. Knows no message and no role.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval.ranking import query_factors
+from retrieval.words import STOP_TERMS, content_terms, is_glued, lexical_runs, lexical_terms
+
+Scores = NDArray[np.float64]
+
+K1, B = 0.6, 0.9
+"""BM25 of short texts: repeats say little, and of two texts with a word the shorter is about it."""
+NEAR_K1 = 3.0
+"""Around a place, repeats do count: they tell a subject from a mention."""
+REACH_TOKENS = 300
+"""How far a word lends its weight to the texts around it; it falls by e over this distance."""
+BUCKET_TOKENS = 25
+FEEDBACK_TOKENS, FEEDBACK_TERMS, FEEDBACK_WEIGHT = 800, 20, 0.4
+"""From how much of the best text how many terms are added, and their weight in all against the
+query's."""
+SYLLABLE_FACTOR = 0.3
+"""A syllable alone is a word (`집`), or a word before its particle (`집은`), or neither."""
+
+
+class TermIndex:
+    """Which terms stand in which text. Texts are added and taken back at the end only."""
+
+    def __init__(self) -> None:
+        self._postings: dict[str, tuple[list[int], list[int]]] = {}
+        self._lengths: list[int] = []
+        self._tokens: list[int] = []
+        self._terms: list[frozenset[str]] = []
+
+    def __len__(self) -> int:
+        return len(self._lengths)
+
+    def add(self, terms: Sequence[str], tokens: int) -> None:
+        """Append a text that has these terms and takes so many tokens to read."""
+        number = len(self._lengths)
+        for term, count in Counter(terms).items():
+            numbers, counts = self._postings.setdefault(term, ([], []))
+            numbers.append(number)
+            counts.append(count)
+        self._lengths.append(len(terms))
+        self._tokens.append(tokens)
+        self._terms.append(frozenset(terms))
+
+    def truncate(self, size: int) -> None:
+        """Keep the first `size` texts only."""
+        if size >= len(self):
+            return
+        del self._lengths[size:], self._tokens[size:], self._terms[size:]
+        for term in list(self._postings):
+            numbers, counts = self._postings[term]
+            while numbers and numbers[-1] >= size:
+                numbers.pop()
+                counts.pop()
+            if not numbers:
+                del self._postings[term]
+
+    def weights(self, query: str) -> dict[str, float]:
+        """What a match of each of the query's terms is worth; terms in no text are left out."""
+        return {
+            term: factor * self._rarity(term)
+            for term, factor in _factors(query).items()
+            if term in self._postings
+        }
+
+    def own(self, weights: Mapping[str, float]) -> Scores:
+        """BM25 of each text by itself, shape (texts,)."""
+        scores = np.zeros(len(self))
+        lengths = np.asarray(self._lengths, dtype=np.float64)
+        norms = K1 * (1 - B + B * lengths / max(lengths.mean(), 1.0)) if len(self) else lengths
+        for term, weight in weights.items():
+            numbers, counts = self._posting(term)
+            scores[numbers] += weight * counts * (K1 + 1) / (counts + norms[numbers])
+        return scores
+
+    def near(self, weights: Mapping[str, float]) -> Scores:
+        """How much the talk around the middle of each text is about the query, shape (texts,).
+
+        Each term's occurrences are spread over the tokens around them and then saturate, so that
+        a place where many of the terms come up beats one that repeats a single term.
+        """
+        places = self._buckets()
+        spread = np.zeros(int(places.max()) + 1 if len(places) else 0)
+        for term, weight in weights.items():
+            numbers, counts = self._posting(term)
+            found = np.bincount(places[numbers], weights=counts, minlength=len(spread))
+            density = _spread(found.astype(np.float64))
+            spread += weight * density * (NEAR_K1 + 1) / (density + NEAR_K1)
+        return spread[places]
+
+    def expanded(self, weights: Mapping[str, float], scores: Scores) -> dict[str, float]:
+        """The weights with those of terms that the best scored texts share among themselves.
+
+        Pseudo relevance feedback: talk about a subject uses words that the question does not.
+        """
+        shared: Counter[str] = Counter()
+        tokens = 0
+        for number in np.argsort(-scores, kind="stable"):
+            tokens += self._tokens[number]
+            if tokens > FEEDBACK_TOKENS:
+                break
+            shared.update(self._terms[number])
+        found = {
+            term: count * self._rarity(term)
+            for term, count in shared.items()
+            if count > 1 and term not in weights and _carries_meaning(term)
+        }
+        best = sorted(found, key=lambda term: (-found[term], term))[:FEEDBACK_TERMS]
+        total = sum(found[term] for term in best)
+        unit = FEEDBACK_WEIGHT * sum(weights.values()) / total if total else 0.0
+        return {**weights, **{term: unit * found[term] for term in best}}
+
+    def _rarity(self, term: str) -> float:
+        n = len(self._postings[term][0])
+        return math.log(1 + (len(self) - n + 0.5) / (n + 0.5))
+
+    def _posting(self, term: str) -> tuple[NDArray[np.int64], Scores]:
+        numbers, counts = self._postings[term]
+        return np.asarray(numbers, dtype=np.int64), np.asarray(counts, dtype=np.float64)
+
+    def _buckets(self) -> NDArray[np.int64]:
+        """The bucket of tokens in which the middle of each text lies."""
+        ends = np.asarray(list(accumulate(self._tokens)), dtype=np.float64)
+        middles = ends - np.asarray(self._tokens, dtype=np.float64) / 2
+        return (middles // BUCKET_TOKENS).astype(np.int64)
+
+
+def _carries_meaning(term: str) -> bool:
+    return term not in STOP_TERMS and len(term) >= (2 if is_glued(term) else 3)
+
+
+def _factors(query: str) -> dict[str, float]:
+    """The query's terms with their share of the full weight, words of mere form left out."""
+    factors = query_factors(query)
+    content = content_terms(query)
+    if not content:
+        return {term: factors[term] for term in lexical_terms(query)}
+    chosen = {term: factors[term] for term in content}
+    for run in lexical_runs(query):
+        if is_glued(run[0]) and len(run) <= 3 and run[-1] not in STOP_TERMS:
+            chosen.setdefault(run[0], SYLLABLE_FACTOR)
+    return chosen
+
+
+def _spread(found: Scores) -> Scores:
+    reach = math.ceil(4 * REACH_TOKENS / BUCKET_TOKENS)
+    steps = np.abs(np.arange(-reach, reach + 1)) * BUCKET_TOKENS / REACH_TOKENS
+    return np.convolve(found, np.exp(-steps))[reach : reach + len(found)]
