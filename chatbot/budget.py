@@ -33,6 +33,8 @@ class ContextBudget:
     passage_share: float = 0.5
     recall_share: float = 0.25
     min_recent_turns: int = 2
+    pinned_turns: int = 0
+    """Newest turns that come first whatever their size, so that the front of the prompt stays."""
     reply_shortened: bool = False
     """The wanted reply did not leave enough room for a prompt and was shortened."""
 
@@ -165,7 +167,7 @@ def _claimed_turns(budget: ContextBudget, candidates: Candidates) -> int:
         if tokens > limit:
             break
         claimed += 1
-    return claimed
+    return max(claimed, min(budget.pinned_turns, len(candidates.turns)))
 
 
 def _finish_times(

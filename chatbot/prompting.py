@@ -74,9 +74,10 @@ class PromptBuilder:
         system_text = self.system_text(conversation, language)
         shown, notices = self._fitting(question, system_text, language, budget)
         query = search_query(_for_search(question), conversation.turns)
-        found = self._passages(query, conversation.document_ids, budget)
-        if not leans_on_earlier_turns(question):
-            budget = for_standalone(budget)
+        unfolded = self._unfolded_tokens(conversation, budget)
+        room = budget.limit_tokens - self._required_tokens(shown, system_text)
+        found = self._passages(query, conversation.document_ids, budget, room - unfolded)
+        budget = self._shared(budget, conversation, question, found, unfolded)
         request = PromptRequest(
             conversation=conversation,
             question=shown,
@@ -113,13 +114,43 @@ class PromptBuilder:
         """Drop what is kept in memory about a conversation."""
         self._recall.forget(conversation_id)
 
-    def _fits(self, question: str, system_text: str, budget: ContextBudget) -> bool:
-        encoder = self.encoder
-        required = encoder.system(system_text).segment.tokens
-        # The longest lead that may come before a question.
+    def _required_tokens(self, question: str, system_text: str) -> int:
+        """Tokens of what every prompt holds, with the longest lead that a question may have."""
         lead = f"{prompts.load('no_passages', 'ko')}\n\n{prompts.load('no_passages', 'en')}\n\n"
-        required += encoder.question(question, lead).segment.tokens
-        return required <= budget.limit_tokens
+        asked = self.encoder.question(question, lead).segment.tokens
+        return asked + self.encoder.system(system_text).segment.tokens
+
+    def _fits(self, question: str, system_text: str, budget: ContextBudget) -> bool:
+        return self._required_tokens(question, system_text) <= budget.limit_tokens
+
+    def _unfolded_tokens(self, conversation: Conversation, budget: ContextBudget) -> int:
+        """Tokens of the turns that no summary covers, counted no further than the prompt."""
+        covered = conversation.summary.covers if conversation.summary else 0
+        tokens = 0
+        for turn in reversed(conversation.turns[covered:]):
+            tokens += self.encoder.turn(turn).tokens
+            if tokens > budget.limit_tokens:
+                break
+        return tokens
+
+    def _shared(
+        self,
+        budget: ContextBudget,
+        conversation: Conversation,
+        question: str,
+        found: Found,
+        unfolded_tokens: int,
+    ) -> ContextBudget:
+        """Who gets how much for this question.
+
+        As long as folding keeps up and no passages ride along, all turns since the last fold
+        stay, so that the front of the prompt, and with it the cache, is the same from turn to
+        turn. Otherwise a question that stands alone needs little of the last turns.
+        """
+        kept_up = unfolded_tokens <= self._settings.fold_high * budget.window_tokens
+        if self._settings.summary != "off" and kept_up and not found.passages:
+            return replace(budget, pinned_turns=len(conversation.turns))
+        return budget if leans_on_earlier_turns(question) else for_standalone(budget)
 
     def _fitting(
         self, question: str, system_text: str, language: str, budget: ContextBudget
@@ -155,15 +186,25 @@ class PromptBuilder:
             query, question=question, limit_tokens=min(budget.limit_tokens, EXCERPT_TOKENS)
         )
 
-    def _passages(self, query: str, document_ids: Sequence[str], budget: ContextBudget) -> Found:
+    def _passages(
+        self, query: str, document_ids: Sequence[str], budget: ContextBudget, free_tokens: int
+    ) -> Found:
+        """Passages in scope. `free_tokens` is what the turns would leave if all of them came."""
         if self._library is None or not document_ids or self._settings.passage_share <= 0:
             return Found()
-        found = self._library.search(query, document_ids=document_ids, top_k=self._settings.top_k)
         infos = {info.id: info for info in self._library.documents()}
         in_scope = [infos[i] for i in document_ids if i in infos]
         if not in_scope:
             return Found()
-        if sum(info.tokens for info in in_scope) > budget.limit_tokens:
+        whole = sum(info.tokens for info in in_scope) <= budget.limit_tokens
+        share = int(budget.limit_tokens * self._settings.passage_share)
+        found = self._library.search(
+            query,
+            document_ids=document_ids,
+            top_k=self._settings.top_k,
+            budget_tokens=None if whole else max(free_tokens, share, 1),
+        )
+        if not whole:
             return Found(tuple(found), searched=True)
         ranked = {passage.chunk_id for passage in found}
         rest = [

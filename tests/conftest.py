@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import netguard
 import pytest
+from hypothesis import settings
 
 from chatbot.settings import Settings, default_cache_dir
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from chatbot.engine.scripted import Script, ScriptedEngine
     from chatbot.services import Services
     from retrieval.embed import Embedder
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("no_deadline", deadline=None)
+settings.load_profile("no_deadline")
 
 ROOT = Path(__file__).resolve().parent.parent
 ORIGINAL_ENVIRONMENT = dict(os.environ)
