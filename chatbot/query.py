@@ -45,7 +45,7 @@ _ASKS_FOR_REPLY_EN = re.compile(
     re.IGNORECASE,
 )
 _ASKS_FOR_REPLY_KO = re.compile(
-    r"(추천|제안|조언|설명|권|답)(을\s*)?(해\s*)?(줬|주었|주셨|했었|했던|하셨|했지|했나|했어)"
+    r"(추천|제안|조언|설명|권|답)(을\s*)?(해\s*)?(줬|주었|주셨|준\s|했었|했던|하셨|했지|했나|했어)"
     r"|(알려|말해|가르쳐|써|만들어)\s*(줬|주었|주셨|준\s)"
     r"|(네|너의|당신의|챗봇의)\s*(답|대답|제안|추천|조언|설명)"
 )
@@ -54,9 +54,9 @@ _FEW_TERMS = 3
 _NAMED_BEFORE_PERSON, _NAMED_BEFORE_POINTER = 2, 3
 """With so many words of content before it, a pointing word means something in the question."""
 _MAX_BORROWED_TERMS = 24
-_LEAST_SOURCES = 3
-_SOURCES = 8
-"""Questions that are looked back at for the subject."""
+_LEAST_SOURCES, _SOURCES = 6, 8
+"""Questions that are looked back at for the subject: it is often named some questions before, and
+questions between that could stand alone are mostly about it as well."""
 _NAME = re.compile(r"\b[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*")
 
 

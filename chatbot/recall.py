@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,20 @@ ASIDE_NAME = "system"
 """Imported results of tools stand on the user's side under this name."""
 
 
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What is known of all excerpts, as arrays of shape (excerpts,)."""
+
+    positions: NDArray[np.int64]
+    users: NDArray[np.bool_]
+    """The user's own words."""
+    wishes: NDArray[np.bool_]
+    is_talk: bool
+    """Several named people speak on one side: a transcript, not a chat."""
+    instructions: tuple[int, ...]
+    """The newest standing instructions, newest first."""
+
+
 class RecallIndex:
     """The excerpts of one conversation, searched by words.
 
@@ -59,6 +73,7 @@ class RecallIndex:
         self._turns: list[Turn] = []
         self._excerpts: list[Excerpt] = []
         self._terms = TermIndex()
+        self._known: _View | None = None
 
     def sync(self, turns: Sequence[Turn]) -> None:
         """Make the index hold exactly these turns."""
@@ -68,38 +83,40 @@ class RecallIndex:
                 if old.id != new.id or old.message_ids != new.message_ids:
                     break
                 same += 1
+            if same == len(turns) == len(self._turns):
+                return
+            self._known = None
             self._drop_from(same)
             for position in range(same, len(turns)):
                 self._add(position, turns[position])
 
     def search(
-        self,
-        query: str,
-        *,
-        question: str | None = None,
-        before: int | None = None,
-        limit_tokens: int = 4000,
+        self, query: str, *, question: str | None = None, limit_tokens: int = 4000
     ) -> list[Excerpt]:
         """Best excerpts first, up to `limit_tokens` of text in all; scores are positive.
 
         `question` is the part of the query that was really asked; the rest was borrowed from the
-        turns before it and counts less. Only turns numbered below `before` are searched.
+        turns before it and counts less.
         """
         with self._lock:
             scores = self._scores(query, query if question is None else question)
-            if scores is None:
-                return []
-            best = float(scores.max())
-            # Ties go to the earlier excerpt, so that the order is the same on every machine.
-            order = [int(n) for n in np.argsort(-scores, kind="stable")]
-            rules = self._instructions()
-            ranked = [replace(self._excerpts[n], score=best) for n in rules]
-            ranked += [
-                replace(self._excerpts[n], score=float(scores[n]))
-                for n in order
-                if scores[n] >= LEAST_SHARE * best and n not in rules
-            ]
-        return _within([e for e in ranked if before is None or e.position < before], limit_tokens)
+            return [] if scores is None else list(self._best(scores, limit_tokens))
+
+    def _best(self, scores: Scores, limit_tokens: int) -> Iterator[Excerpt]:
+        """Standing instructions, then the best of the others, until the tokens are spent."""
+        best = float(scores.max())
+        rules = self._view().instructions
+        for number in rules:
+            limit_tokens -= self._excerpts[number].tokens
+            yield replace(self._excerpts[number], score=best)
+        # Ties go to the earlier excerpt, so that the order is the same on every machine.
+        for number in np.argsort(-scores, kind="stable").tolist():
+            if number in rules:
+                continue
+            limit_tokens -= self._excerpts[number].tokens
+            if limit_tokens < 0 or scores[number] < LEAST_SHARE * best:
+                return
+            yield replace(self._excerpts[number], score=float(scores[number]))
 
     def _scores(self, query: str, question: str) -> Scores | None:
         """One score an excerpt, about 1 for the best, or None when no word matches."""
@@ -110,49 +127,24 @@ class RecallIndex:
         }
         if not weights:
             return None
+        view = self._view()
         own, near = _scaled(self._terms.own(weights)), self._terms.near(weights)
-        if self._is_talk():
+        if view.is_talk:
             near = self._terms.near(self._terms.expanded(weights, near))
             return _scaled(near) + OWN_WEIGHT_IN_TALK * own
         near = _scaled(near)
-        users = np.asarray([is_users_own(e.message) for e in self._excerpts])
         if asks_for_reply(question):
-            exchange = self._of_the_other_side(own, users)
-            scores = np.where(users, 1.0, REPLY_WEIGHT) * (own + EXCHANGE_WEIGHT * exchange)
+            exchange = _of_the_other_side(own, view)
+            scores = np.where(view.users, 1.0, REPLY_WEIGHT) * (own + EXCHANGE_WEIGHT * exchange)
             return _scaled(scores) + NEAR_WEIGHT * near
-        wishes = np.asarray([e.standing == "preference" for e in self._excerpts])
-        weighted = (
-            own * np.where(users, USER_WEIGHT, 1.0) * np.where(wishes, PREFERENCE_WEIGHT, 1.0)
-        )
-        return _scaled(weighted) + np.where(users, NEAR_WEIGHT, NEAR_WEIGHT_REPLY) * near
+        weighted = own * np.where(view.users, USER_WEIGHT, 1.0)
+        weighted *= np.where(view.wishes, PREFERENCE_WEIGHT, 1.0)
+        return _scaled(weighted) + np.where(view.users, NEAR_WEIGHT, NEAR_WEIGHT_REPLY) * near
 
-    def _of_the_other_side(self, own: Scores, users: NDArray[np.bool_]) -> Scores:
-        """For each excerpt the best score of the other side of its turn."""
-        positions = np.asarray([e.position for e in self._excerpts])
-        sides = np.zeros((2, len(self._turns)))
-        np.maximum.at(sides, (users.astype(np.int64), positions), own)
-        other: Scores = sides[1 - users.astype(np.int64), positions]
-        return other
-
-    def _is_talk(self) -> bool:
-        """Whether several named people speak on one side: a transcript, not a chat."""
-        voices: defaultdict[str, set[str]] = defaultdict(set)
-        for e in self._excerpts:
-            if e.message.name and e.message.name != ASIDE_NAME:
-                voices[e.message.role].add(e.message.name)
-        return any(len(names) > 1 for names in voices.values())
-
-    def _instructions(self) -> list[int]:
-        chosen: list[int] = []
-        tokens = 0
-        for number in range(len(self._excerpts) - 1, -1, -1):
-            e = self._excerpts[number]
-            if e.standing == "instruction" and tokens + e.tokens <= ALL_INSTRUCTION_TOKENS:
-                chosen.append(number)
-                tokens += e.tokens
-            if len(chosen) == MAX_INSTRUCTIONS:
-                break
-        return chosen
+    def _view(self) -> _View:
+        if self._known is None:
+            self._known = _view_of(self._excerpts)
+        return self._known
 
     def _add(self, position: int, turn: Turn) -> None:
         for message in (*turn.user, *turn.assistant):
@@ -215,12 +207,41 @@ def _scaled(scores: Scores) -> Scores:
     return scores / best if best > 0 else scores
 
 
-def _within(excerpts: Sequence[Excerpt], limit_tokens: int) -> list[Excerpt]:
-    chosen: list[Excerpt] = []
+def _view_of(excerpts: Sequence[Excerpt]) -> _View:
+    return _View(
+        positions=np.asarray([e.position for e in excerpts], dtype=np.int64),
+        users=np.asarray([is_users_own(e.message) for e in excerpts], dtype=np.bool_),
+        wishes=np.asarray([e.standing == "preference" for e in excerpts], dtype=np.bool_),
+        is_talk=_is_talk(excerpts),
+        instructions=_instructions(excerpts),
+    )
+
+
+def _is_talk(excerpts: Sequence[Excerpt]) -> bool:
+    voices: defaultdict[str, set[str]] = defaultdict(set)
+    for e in excerpts:
+        if e.message.name and e.message.name != ASIDE_NAME:
+            voices[e.message.role].add(e.message.name)
+    return any(len(names) > 1 for names in voices.values())
+
+
+def _instructions(excerpts: Sequence[Excerpt]) -> tuple[int, ...]:
+    chosen: list[int] = []
     tokens = 0
-    for excerpt in excerpts:
-        tokens += excerpt.tokens
-        if tokens > limit_tokens:
+    for number in range(len(excerpts) - 1, -1, -1):
+        e = excerpts[number]
+        if e.standing == "instruction" and tokens + e.tokens <= ALL_INSTRUCTION_TOKENS:
+            chosen.append(number)
+            tokens += e.tokens
+        if len(chosen) == MAX_INSTRUCTIONS:
             break
-        chosen.append(excerpt)
-    return chosen
+    return tuple(chosen)
+
+
+def _of_the_other_side(own: Scores, view: _View) -> Scores:
+    """For each excerpt the best score of the other side of its turn."""
+    sides = np.zeros((2, int(view.positions.max()) + 1))
+    side = view.users.astype(np.int64)
+    np.maximum.at(sides, (side, view.positions), own)
+    other: Scores = sides[1 - side, view.positions]
+    return other

@@ -24,7 +24,7 @@ NEAR_K1 = 3.0
 """Around a place, repeats do count: they tell a subject from a mention."""
 REACH_TOKENS = 300
 """How far a word lends its weight to the texts around it; it falls by e over this distance."""
-BUCKET_TOKENS = 25
+BUCKET_TOKENS = 50
 FEEDBACK_TOKENS, FEEDBACK_TERMS, FEEDBACK_WEIGHT = 800, 20, 0.4
 """From how much of the best text how many terms are added, and their weight in all against the
 query's."""
@@ -110,7 +110,7 @@ class TermIndex:
         tokens = 0
         for number in np.argsort(-scores, kind="stable"):
             tokens += self._tokens[number]
-            if tokens > FEEDBACK_TOKENS:
+            if tokens > FEEDBACK_TOKENS or scores[number] <= 0:
                 break
             shared.update(self._terms[number])
         found = {

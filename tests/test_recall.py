@@ -50,14 +50,6 @@ def test_decomposed_korean_finds_composed_text() -> None:
     assert index.search(unicodedata.normalize("NFD", "서울에서"))[0].message.id == "u1"
 
 
-def test_only_turns_before_a_position() -> None:
-    index = RecallIndex(words)
-    index.sync(TURNS)
-    assert index.search("INV-20931")[0].position == 2
-    assert index.search("INV-20931", before=3)[0].position == 2
-    assert all(e.position < 2 for e in index.search("INV-20931", before=2))
-
-
 def test_dropped_and_changed_turns_are_forgotten() -> None:
     index = RecallIndex(words)
     index.sync(TURNS)
@@ -108,3 +100,87 @@ def test_parts_join_up_and_stay_small(text: str) -> None:
 
 def test_an_empty_message_has_no_part() -> None:
     assert split_message("  \n ", words) == []
+
+
+def spoken(number: int, name: str, text: str) -> Turn:
+    """A turn of a transcript: somebody speaks, somebody else says a word or two."""
+    said = Message(f"u{number}", "user", text, name=name)
+    return Turn(f"t{number}", (said,), (Message(f"a{number}", "assistant", "Yes.", name="Bo"),))
+
+
+def found(turns: list[Turn] | tuple[Turn, ...], question: str, limit_tokens: int) -> list[str]:
+    index = RecallIndex(words)
+    index.sync(turns)
+    return [e.message.id for e in index.search(question, limit_tokens=limit_tokens)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "middle", "other", "question"),
+    [
+        (
+            "The budget for the remote control is the question.",
+            "Well, I would rather pay twelve.",
+            "We could paint the walls of the office in spring.",
+            "What was said about the budget for the remote control?",
+        ),
+        (
+            "리모컨 예산이 문제입니다.",
+            "글쎄요, 저는 열두 개가 낫다고 봅니다.",
+            "봄에 사무실 벽을 칠할 수 있습니다.",
+            "리모컨 예산에 대해 무엇을 이야기했나요?",
+        ),
+    ],
+)
+def test_a_transcript_comes_back_as_a_stretch_of_talk(
+    topic: str, middle: str, other: str, question: str
+) -> None:
+    names = ("Ann", "Cy", "Di")
+    lines = [other] * 120
+    lines[60], lines[61], lines[62] = topic, middle, topic
+    turns = [spoken(n, names[n % 3], text) for n, text in enumerate(lines)]
+    assert {"u60", "a60", "u61", "a61", "u62"} <= set(found(turns, question, 60))
+
+
+def test_the_same_remarks_of_one_user_are_no_transcript() -> None:
+    turns = [turn(n, "We could paint the walls of the office in spring.") for n in range(60)]
+    turns[30] = turn(30, "The budget for the remote control is 20 dollars.")
+    assert found(turns, "What is the budget for the remote control?", 400)[0] == "u30"
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("What did you recommend for my sourdough starter?", "a5"),
+        ("What did I say about my sourdough starter?", "u5"),
+        ("빵 반죽에 대해 뭐라고 추천해 줬지?", "a7"),
+        ("내가 빵 반죽에 대해 뭐라고 했지?", "u7"),
+    ],
+)
+def test_what_was_replied_is_found_when_it_is_asked_for(question: str, wanted: str) -> None:
+    turns = [turn(n, f"Tell me a joke about number {n}.", "Here is one.") for n in range(40)]
+    turns[5] = turn(
+        5,
+        "My sourdough starter smells odd.",
+        "Feed the sourdough starter twice a day and keep it warm.",
+    )
+    turns[7] = turn(7, "빵 반죽이 너무 질어요.", "빵 반죽에는 밀가루를 조금씩 더 넣으세요.")
+    assert found(turns, question, 200)[0] == wanted
+
+
+def test_borrowed_words_count_less_than_those_of_the_question() -> None:
+    turns = [turn(n, f"The parrot number {n} likes nuts.") for n in range(20)]
+    turns[3] = turn(3, "The engine needs oil.")
+    index = RecallIndex(words)
+    index.sync(turns)
+    query = "And the engine oil? parrot nuts likes number"
+    assert index.search(query, question="And the engine oil?")[0].message.id == "u3"
+
+
+def test_results_keep_within_the_tokens_asked_for() -> None:
+    turns = [turn(n, f"The parrot number {n} likes nuts.") for n in range(200)]
+    index = RecallIndex(words)
+    index.sync(turns)
+    for limit in (6, 50, 333):
+        taken = index.search("parrot nuts", limit_tokens=limit)
+        assert sum(e.tokens for e in taken) <= limit
+        assert len(taken) >= limit // 6 - 1
