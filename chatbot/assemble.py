@@ -6,7 +6,7 @@ trace for people, and the passages that really went in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import prompts
@@ -109,6 +109,8 @@ def _make_pieces(request: PromptRequest, encoder: PieceEncoder) -> _Pieces:
     )
     system = encoder.system(request.system_text)
     question = encoder.question(request.question, _lead(request))
+    if system.segment.tokens + question.segment.tokens > request.budget.limit_tokens:
+        question = encoder.question(request.question)  # the lead alone may be what is too much
     newest = len(conversation.turns) - 1
     candidates = Candidates(
         system_tokens=system.segment.tokens,
@@ -171,7 +173,8 @@ def _choose(
     recalled = [pieces.recalled[i] for i in order]
     ranks = list(range(allocation.passages))
     if is_whole(request, allocation):
-        ranks.sort(key=lambda i: (request.passages[i].document_id, request.passages[i].start))
+        place = {name: n for n, name in enumerate(request.conversation.document_ids)}
+        ranks.sort(key=lambda i: _place(request.passages[i], place))
     passages = [pieces.passages[i] for i in ranks]
     if recalled:
         recalled[0] = encoder.with_header(recalled[0], pieces.recalled_header)
@@ -187,6 +190,11 @@ def _choose(
     )
     chosen = tuple(LabelledPassage(pieces.labels[i], request.passages[i]) for i in ranks)
     return parts, chosen
+
+
+def _place(passage: Passage, documents: Mapping[str, int]) -> tuple[int, str, int]:
+    """Documents in the order in which the chat has them, each from its beginning."""
+    return documents.get(passage.document_id, len(documents)), passage.document, passage.start
 
 
 def is_whole(request: PromptRequest, allocation: Allocation) -> bool:

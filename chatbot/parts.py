@@ -14,6 +14,7 @@ from chatbot.settings import Settings
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
 from retrieval.pipeline import Library
+from retrieval.slow_imports import SLOW_IMPORTS
 from retrieval.types import CountTokens
 
 MIB = 1 << 20
@@ -36,7 +37,8 @@ def load_engine(settings: Settings) -> LazyEngine:
 
     def load(handle: LoadHandle) -> Engine:
         # Seconds of imports, which the page need not wait for.
-        from chatbot.engine.local import load_engine
+        with SLOW_IMPORTS:
+            from chatbot.engine.local import load_engine
 
         return load_engine(settings, handle)
 

@@ -115,9 +115,8 @@ class PromptBuilder:
         self._recall.forget(conversation_id)
 
     def _required_tokens(self, question: str, system_text: str) -> int:
-        """Tokens of what every prompt holds, with the longest lead that a question may have."""
-        lead = f"{prompts.load('no_passages', 'ko')}\n\n{prompts.load('no_passages', 'en')}\n\n"
-        asked = self.encoder.question(question, lead).segment.tokens
+        """Tokens of what every prompt holds."""
+        asked = self.encoder.question(question).segment.tokens
         return asked + self.encoder.system(system_text).segment.tokens
 
     def _fits(self, question: str, system_text: str, budget: ContextBudget) -> bool:

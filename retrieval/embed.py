@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from retrieval.sentences import Span, sentence_cells, trim_span
+from retrieval.slow_imports import SLOW_IMPORTS
 from retrieval.types import CountTokens, RetrievalError
 from retrieval.words import hangul_share, lexical_terms
 
@@ -198,7 +199,8 @@ class SentenceTransformerEmbedder:
 
     def _load(self) -> Any:
         # Takes seconds and a gigabyte of libraries, so only when the first text comes.
-        from sentence_transformers import SentenceTransformer
+        with SLOW_IMPORTS:
+            from sentence_transformers import SentenceTransformer
 
         prompts = {"prompts": E5_PROMPTS} if self._e5 else {}
         try:

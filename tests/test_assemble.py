@@ -265,3 +265,26 @@ def test_recalled_excerpts_are_told_in_order() -> None:
     ids = [int(s.message_ids[0][1:]) for s in prompt.trace.segments if s.kind == "recalled"]
     assert len(ids) > 2
     assert all(a < b for a, b in itertools.pairwise(ids))
+
+
+def test_a_question_that_fits_only_without_its_lead_goes_without() -> None:
+    encoder = PieceEncoder(ScriptedTokenizer())
+    needed = encoder.system("You are helpful.").segment.tokens
+    needed += encoder.question("What is the plan?").segment.tokens
+    budget = ContextBudget(limit_tokens=needed, reply_tokens=16)
+    prompt = assemble(request(budget, passages=[passage(0, "text")]), encoder)
+    check(prompt, budget)
+    assert prompt.trace.segments[-1].text == "What is the plan?"
+
+
+def test_whole_documents_keep_the_order_of_the_chat() -> None:
+    passages = [
+        Passage(n, document, f"{document}.txt", f"Text of {document}.", 0, 9, 3, 1 - n / 10)
+        for n, document in enumerate("abc")
+    ]
+    conversation = Conversation("c1", document_ids=("c", "a", "b"))
+    asked = request(
+        context_budget(2048), conversation=conversation, passages=passages, whole_scope=True
+    )
+    segments = assemble(asked, PieceEncoder(ScriptedTokenizer())).trace.segments
+    assert [s.document_id for s in segments if s.kind == "passage"] == ["c", "a", "b"]
