@@ -1,10 +1,15 @@
-"""One step of folding a stored conversation: read it, fold what is due, store the new summary."""
+"""One step of folding a stored conversation: read it, fold what is due, store the new summary.
+
+When nothing more is due, the front of the next prompt is read ahead, while the user reads.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import takewhile
 
 from chatbot.engine.base import Engine, Finished, SamplingParams
 from chatbot.errors import EngineError
@@ -18,6 +23,9 @@ from chatbot.store import Store
 from chatbot.summary import FoldBackoff, Folder, plan_fold
 
 log = logging.getLogger(__name__)
+
+FRONT_KINDS = ("system", "summary", "turn")
+"""Segments that stay the same from one prompt to the next."""
 
 
 class FoldJob:
@@ -40,10 +48,33 @@ class FoldJob:
         self._backoffs: dict[str, FoldBackoff] = {}
 
     def __call__(self, conversation_id: str, stop: threading.Event) -> bool:
-        """Fold if it is due, with at most one model call; whether more is due after it.
+        """Fold if it is due, with at most one summary; whether more is due after it.
 
         Raises InputError when the conversation is gone and StoreError as the store does.
         """
+        more = self._fold(conversation_id, stop)
+        if not more and not stop.is_set() and self._engine.info.keeps_cache:
+            self._warm(self._store.load(conversation_id), stop)
+        return more
+
+    def _warm(self, conversation: Conversation, stop: threading.Event) -> None:
+        """Let the engine read all of the next prompt that is known before its question."""
+        if not conversation.turns:
+            return
+        # Neither search results nor the question are part of the front.
+        plain = replace(conversation, document_ids=())
+        question = conversation.turns[-1].question
+        builder = self._builder()
+        prompt = builder.build(plain, question, builder.budget(self._window()))
+        front = takewhile(lambda s: s.kind in FRONT_KINDS, prompt.trace.segments)
+        front_ids = prompt.token_ids[: sum(segment.tokens for segment in front)]
+        params = SamplingParams(max_tokens=1)
+        for _ in self._engine.generate(
+            front_ids, params, conversation_id=conversation.id, stop=stop
+        ):
+            pass
+
+    def _fold(self, conversation_id: str, stop: threading.Event) -> bool:
         conversation = self._store.load(conversation_id)
         span = self._due(conversation)
         if span is None or stop.is_set():

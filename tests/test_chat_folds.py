@@ -184,3 +184,32 @@ def test_the_front_of_the_prompt_is_the_same_between_folds(make: Make) -> None:
         changes += front != previous
         previous = front
     assert changes <= len(rig.store.summary_versions(rig.id)) + 1
+
+
+def test_the_front_of_the_next_prompt_is_read_ahead(tmp_path: Path) -> None:
+    """After a fold, too: then nothing behind the system text would be in the cache."""
+    engine = ScriptedEngine(
+        lambda prompt, ids: "That is noted, and nothing else changes.", keeps_cache=True
+    )
+    store = Store(tmp_path / "chats.db")
+    settings = Settings(
+        data_dir=tmp_path, window_tokens=WINDOW_TOKENS, reply_tokens=64, summary="extractive",
+        recall_share=0,
+    )  # fmt: skip
+    chat = Chat(settings=settings, store=store, engine=engine)
+    conversation_id = store.create_conversation().id
+    summaries = set()
+    for n in range(18):
+        text = f"Item {n}: the chair number {100 + n} goes to room {n}."
+        *_, done = chat.reply(conversation_id, text)
+        assert isinstance(done, TurnDone)
+        trace = done.turn.trace
+        assert trace is not None
+        front = sum(s.tokens for s in trace.segments if s.kind in ("system", "summary", "turn"))
+        assert n == 0 or done.turn.usage.cached_tokens >= front
+        assert chat.wait_for_folds(20)
+        summary = store.load(conversation_id).summary
+        summaries.add(summary.covers if summary else 0)
+    assert len(summaries) > 2
+    chat.close()
+    store.close()

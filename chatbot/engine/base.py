@@ -86,6 +86,8 @@ class EngineInfo:
     dtype: str = ""
     quantization: str = "none"
     is_demo: bool = False
+    keeps_cache: bool = False
+    """Whether a conversation's next reply starts sooner when its prompt's front was read before."""
     details: dict[str, Any] = field(default_factory=dict)
 
 

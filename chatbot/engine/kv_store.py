@@ -35,6 +35,7 @@ class Lease:
 
     def keep(self, token_ids: Sequence[int]) -> None:
         """Let the store have the cache back at the end; it holds exactly `token_ids`."""
+        assert self.cache.get_seq_length() == len(token_ids), "the cache holds other tokens"
         self.kept_ids = tuple(token_ids)
 
 

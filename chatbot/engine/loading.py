@@ -101,6 +101,7 @@ def info_of(loaded: LoadedModel) -> EngineInfo:
         dtype=loaded.dtype,
         quantization=loaded.plan.weights,
         is_demo=loaded.files.is_demo,
+        keeps_cache=True,
         details={
             "trained_window_tokens": loaded.figures.window_tokens,
             "parameters": loaded.figures.parameters,

@@ -73,11 +73,14 @@ class ScriptedEngine:
         tokens_per_s: float | None = None,
         tokenizer: ChatTokenizer | None = None,
         name: str = "scripted",
+        keeps_cache: bool = False,
     ) -> None:
         self._script = script if callable(script) else iter(script)
         self._tokens_per_s = tokens_per_s
         self._tokenizer = tokenizer or ScriptedTokenizer()
-        self._info = EngineInfo(model=name, max_window_tokens=window_tokens)
+        self._info = EngineInfo(
+            model=name, max_window_tokens=window_tokens, keeps_cache=keeps_cache
+        )
         self._lock = Lock()
         self._kept: dict[str, tuple[int, ...]] = {}
         self._closed = False
