@@ -17,8 +17,8 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
-    "clean", "chunk", "embed", "vectors", "database", "tables", "index", "ranking", "search", "narrow", "context",
-    "align", "files", "ingest", "pipeline",
+    "clean", "chunk", "embed", "vectors", "database", "tables", "index", "ranking", "search",
+    "narrow", "context", "align", "files", "ingest", "pipeline",
 )  # fmt: skip
 
 DATA = ("chatbot.errors", "chatbot.messages", "chatbot.records", "retrieval.types")
