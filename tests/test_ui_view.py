@@ -28,7 +28,7 @@ from chatbot.ui.desk import Desk, Tab
 from chatbot.ui.escape import escape_html, literal_markdown, safe_markdown
 from chatbot.ui.export import as_markdown, file_name
 from chatbot.ui.fragments import fold_html, welcome_html
-from chatbot.ui.i18n import LANGUAGES, notice_text, pick_language, table, tr
+from chatbot.ui.i18n import LANGUAGES, notice_text, pick_language, reason_text, table, tr
 from chatbot.ui.ingest_jobs import JobRow
 from chatbot.ui.prompt_html import KINDS, counts_line, trace_html
 from chatbot.ui.replies import advanced
@@ -255,6 +255,13 @@ def test_unsupported_statements_are_marked_where_that_keeps_the_markdown() -> No
     assert '<mark class="unsupported">Fact &#x0003c;two>.</mark>' in shown
 
 
+def test_a_mark_leaves_lists_and_headings_as_they_are() -> None:
+    reply = "1. Wear gloves.\n- Be quick."
+    shown = safe_markdown(marked(reply, ("1. Wear gloves.", "- Be quick.")))
+    assert re.sub("</?mark[^>]*>", "", shown) == reply
+    assert shown.startswith("1. <mark") and "\n- <mark" in shown
+
+
 def test_forged_marks_in_a_reply_are_dropped() -> None:
     assert safe_markdown(marked("\ue000x\ue001", ())) == "x"
 
@@ -361,6 +368,15 @@ def test_notices_are_translated_and_unknown_ones_keep_their_sentence() -> None:
     assert "1,200" in notice_text("ko", known)
     assert notice_text("ko", Notice("documents_passages", "English.", {})) == "English."
     assert notice_text("ko", Notice("new_code", "English.")) == "English."
+
+
+def test_reasons_are_translated_with_their_numbers() -> None:
+    reason = "1200 oldest turns: folded into the summary, and searched"
+    assert "1,200" in reason_text("ko", reason) and "요약" in reason_text("ko", reason)
+    assert reason_text("ko", "no room") == "자리가 없음"
+    assert reason_text("ko", "another reason") == "another reason"
+    many = trace(dropped=(Dropped(Segment("turn", 0, ""), reason),))
+    assert 'class="piece many"' in trace_html("en", many)
 
 
 # ---- tabs and events ----

@@ -53,13 +53,19 @@ def earlier_html(language: Language, count: int) -> str:
 
 def fold_html(language: Language, summary: RollingSummary) -> str:
     """The line under the turns that the summary stands for, with its text to read."""
-    line = esc(tr(language, "fold.line", count=summary.covers))
+    line = esc(covers_text(language, summary))
     origin = esc(tr(language, f"fold.origin_{summary.origin}", tokens=summary.tokens))
     return (
         f'<details class="foldline"><summary><span>{line}</span></summary>'
         f'<div class="fold-body"><p class="origin">{origin}</p>'
         f'<div class="verbatim">{esc(summary.text)}</div></div></details>'
     )
+
+
+def covers_text(language: Language, summary: RollingSummary) -> str:
+    """How many turns a summary stands for."""
+    key = "fold.line" if summary.covers != 1 else "fold.one_line"
+    return tr(language, key, count=summary.covers)
 
 
 def pending_html(

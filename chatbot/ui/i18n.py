@@ -40,6 +40,10 @@ def notice_text(language: Language, notice: Notice) -> str:
 
 def reason_text(language: Language, reason: str) -> str:
     """Why a piece was left out, in the language of the page if the tables know the reason."""
+    number, _, rest = reason.partition(" ")
+    if number.isdigit():
+        template = table(language).get(f"reason.# {rest}")
+        return _filled(template, {"count": int(number)}) if template else reason
     return table(language).get(f"reason.{reason}", reason)
 
 

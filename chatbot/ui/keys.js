@@ -144,15 +144,17 @@
     button.setAttribute('aria-label', word('chat.copied'));
     setTimeout(() => button.classList.remove('done'), 1500);
   };
-  const closeDrawers = () => document.body.classList.remove('side-open', 'panel-open');
-  const narrow = () => matchMedia('(max-width: 900px)').matches;
+  // On the part that Gradio's scoping of styles reaches, which <body> is not.
+  const shell = () => byId('shell').classList;
+  const closeDrawers = () => shell().remove('side-open', 'panel-open');
+  const narrow = (name = 'side') =>
+    matchMedia(`(max-width: ${name === 'panel' ? 1180 : 900}px)`).matches;
   const flip = (name) => {
-    const wide = !narrow();
-    if (wide) document.body.classList.toggle(`${name}-closed`);
+    if (!narrow(name)) shell().toggle(`${name}-closed`);
     else {
-      const open = document.body.classList.contains(`${name}-open`);
+      const open = shell().contains(`${name}-open`);
       closeDrawers();
-      document.body.classList.toggle(`${name}-open`, !open);
+      shell().toggle(`${name}-open`, !open);
     }
   };
   const actions = {
@@ -195,7 +197,7 @@
       if (action) { event.preventDefault(); action(button); }
       return;
     }
-    if (narrow() && event.target.closest('#main') && !event.target.closest('#top')) closeDrawers();
+    if (narrow('panel') && event.target.closest('#main') && !event.target.closest('#top')) closeDrawers();
   });
   document.addEventListener('change', (event) => {
     const target = event.target;

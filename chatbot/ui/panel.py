@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from chatbot.engine.base import EngineInfo, EngineStatus
 from chatbot.messages import Conversation, PromptTrace, RollingSummary, Usage
 from chatbot.ui.escape import escape_html as esc
+from chatbot.ui.fragments import covers_text
 from chatbot.ui.i18n import LANGUAGES, Language, tr
 from chatbot.ui.icons import icon
 from chatbot.ui.prompt_html import bar_html
@@ -42,9 +43,12 @@ def _chip(language: Language, machine: Machine) -> str:
     state = machine.status.state
     if state == "ready" and machine.info:
         name = esc(machine.info.model.rstrip("/").rsplit("/", 1)[-1])
-        text = esc(tr(language, "top.demo")) if machine.info.is_demo else ""
-        badge = f'<span class="badge">{text}</span>' if text else ""
-        return f'<span class="chip ready" title="{esc(machine.info.model)}">{name}{badge}</span>'
+        model = f'<span class="model">{name}</span>'
+        if machine.info.is_demo:
+            badge = f'<span class="badge">{esc(tr(language, "top.demo"))}</span>'
+            # The embedded model is named so, which need not be said twice.
+            model = badge if machine.info.model == "demo" else model + badge
+        return f'<span class="chip ready" title="{esc(machine.info.model)}">{model}</span>'
     return f'<span class="chip {state}">{esc(tr(language, f"status.{state}"))}</span>'
 
 
@@ -91,7 +95,7 @@ def summary_html(language: Language, summary: RollingSummary | None) -> str:
     title = f"<h3>{esc(tr(language, 'panel.summary'))}</h3>"
     if summary is None:
         return f'{title}<p class="none">{esc(tr(language, "panel.no_summary"))}</p>'
-    covers = esc(tr(language, "fold.line", count=summary.covers))
+    covers = esc(covers_text(language, summary))
     origin = esc(tr(language, f"fold.origin_{summary.origin}", tokens=summary.tokens))
     return (
         f'{title}<p class="origin">{covers}. {origin}</p>'

@@ -95,10 +95,15 @@ def _piece(language: Language, segment: Segment) -> str:
 
 def _dropped(language: Language, entry: Dropped) -> str:
     segment = entry.segment
+    reason = f'<span class="reason">{esc(reason_text(language, entry.reason))}</span>'
+    kind = f'<b class="k-{segment.kind}"></b>'
+    if not segment.text:
+        # Stands for several pieces, which the reason counts.
+        name = f'<span class="kind">{esc(tr(language, f"kind.{segment.kind}"))}</span>'
+        return f'<p class="piece many" data-kind="{segment.kind}">{kind}{name}{reason}</p>'
     return (
         f'<details class="piece" data-kind="{segment.kind}"><summary>'
-        f'<b class="k-{segment.kind}"></b>{_name(language, segment)}'
-        f'<span class="reason">{esc(reason_text(language, entry.reason))}</span>'
+        f"{kind}{_name(language, segment)}{reason}"
         f'<span class="n">{esc(tr(language, "trace.tokens", count=segment.tokens))}</span>'
         f'</summary><pre class="verbatim">{esc(segment.text)}</pre></details>'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -18,6 +19,7 @@ from chatbot.ui.fragments import (
 from chatbot.ui.i18n import Language
 
 Phase = Literal["loading", "documents", "waiting", "reading", "writing"]
+_BLOCK_SIGN = re.compile(r"^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)+")
 SHOWN_TURNS = 30
 """Turns shown at first and added by each "earlier"; more would slow streaming down."""
 
@@ -122,7 +124,9 @@ def marked(reply: str, unsupported: tuple[str, ...]) -> str:
     Statements that run over lines or code are left to the list under the reply.
     """
     clean = reply.replace(MARK_OPEN, "").replace(MARK_CLOSE, "")
-    for statement in unsupported:
+    for sentence in unsupported:
+        # A mark before the sign of a list or heading would undo it.
+        statement = _BLOCK_SIGN.sub("", sentence)
         if can_be_marked(statement, clean):
             clean = clean.replace(statement, f"{MARK_OPEN}{statement}{MARK_CLOSE}", 1)
     return clean

@@ -121,7 +121,7 @@ def test_documents_are_uploaded_asked_about_with_sources_and_removed(
 
 
 def test_a_question_waits_for_the_file_that_came_with_it(windows: Windows, folder: Path) -> None:
-    own = Site(folder, embedder=ScriptedEmbedder(delay_s=1.5))
+    own = Site(folder, embedder=ScriptedEmbedder(delay_s=0.7))
     try:
         tab = person(windows(), own.url)
         tab.upload(("lamps.md", LAMPS.encode()))
