@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chatbot.messages import Message
@@ -12,6 +13,8 @@ from retrieval.types import CountTokens
 PART_TOKENS = 120
 """Long messages are searched and recalled in parts of about this size."""
 MAX_PART_TOKENS = 240
+ASIDE_NAME = "system"
+"""Imported results of tools stand on the user's side under this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,21 @@ class Excerpt:
     @property
     def text(self) -> str:
         return self.message.content[self.start : self.end].strip()
+
+
+def is_users_own(message: Message) -> bool:
+    """Whether the user of the chat said this, not a tool."""
+    return message.role == "user" and message.name != ASIDE_NAME
+
+
+def several_voices(messages: Iterable[Message]) -> bool:
+    """Whether several named people speak on one side: a transcript, not a chat."""
+    first: dict[str, str] = {}
+    return any(
+        first.setdefault(message.role, message.name) != message.name
+        for message in messages
+        if message.name and message.name != ASIDE_NAME
+    )
 
 
 def split_message(text: str, count_tokens: CountTokens) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ import prompts
 from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
-from chatbot.excerpts import Excerpt
+from chatbot.excerpts import Excerpt, several_voices
 from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
 from chatbot.messages import Conversation, Notice
@@ -144,10 +144,14 @@ class PromptBuilder:
 
         As long as folding keeps up and no passages ride along, all turns since the last fold
         stay, so that the front of the prompt, and with it the cache, is the same from turn to
-        turn. Otherwise a question that stands alone needs little of the last turns.
+        turn. Otherwise a question that stands alone needs little of the last turns. So it is in
+        transcripts, whose end says no more about the question than any other stretch of them.
         """
         kept_up = unfolded_tokens <= self._settings.fold_high * budget.window_tokens
-        if self._settings.summary != "off" and kept_up and not found.passages:
+        front_stays = self._settings.summary != "off" and kept_up and not found.passages
+        if front_stays and not several_voices(
+            message for turn in conversation.turns for message in (*turn.user, *turn.assistant)
+        ):
             return replace(budget, pinned_turns=len(conversation.turns))
         return budget if leans_on_earlier_turns(question) else for_standalone(budget)
 

@@ -6,14 +6,14 @@ Derived from the stored turns and rebuilt from them at need: nothing here is wor
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chatbot.excerpts import Excerpt, split_message
+from chatbot.excerpts import Excerpt, is_users_own, several_voices, split_message
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.query import asks_for_reply
 from chatbot.relevance import Scores, TermIndex
@@ -42,8 +42,6 @@ MAX_INSTRUCTIONS = 8
 """The newest standing instructions come back with every question, whatever its words are."""
 MAX_INSTRUCTION_TOKENS = 60
 ALL_INSTRUCTION_TOKENS = 240
-ASIDE_NAME = "system"
-"""Imported results of tools stand on the user's side under this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +195,6 @@ class RecallIndexes:
             self._indexes.pop(conversation_id, None)
 
 
-def is_users_own(message: Message) -> bool:
-    """Whether the user of the chat said this, not a tool."""
-    return message.role == "user" and message.name != ASIDE_NAME
-
-
 def _scaled(scores: Scores) -> Scores:
     best = float(scores.max()) if len(scores) else 0.0
     return scores / best if best > 0 else scores
@@ -212,17 +205,9 @@ def _view_of(excerpts: Sequence[Excerpt]) -> _View:
         positions=np.asarray([e.position for e in excerpts], dtype=np.int64),
         users=np.asarray([is_users_own(e.message) for e in excerpts], dtype=np.bool_),
         wishes=np.asarray([e.standing == "preference" for e in excerpts], dtype=np.bool_),
-        is_talk=_is_talk(excerpts),
+        is_talk=several_voices(e.message for e in excerpts),
         instructions=_instructions(excerpts),
     )
-
-
-def _is_talk(excerpts: Sequence[Excerpt]) -> bool:
-    voices: defaultdict[str, set[str]] = defaultdict(set)
-    for e in excerpts:
-        if e.message.name and e.message.name != ASIDE_NAME:
-            voices[e.message.role].add(e.message.name)
-    return any(len(names) > 1 for names in voices.values())
 
 
 def _instructions(excerpts: Sequence[Excerpt]) -> tuple[int, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from chatbot.excerpts import MAX_PART_TOKENS, split_message
+from chatbot.excerpts import MAX_PART_TOKENS, several_voices, split_message
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.recall import RecallIndex, RecallIndexes
 
@@ -184,3 +186,29 @@ def test_results_keep_within_the_tokens_asked_for() -> None:
         taken = index.search("parrot nuts", limit_tokens=limit)
         assert sum(e.tokens for e in taken) <= limit
         assert len(taken) >= limit // 6 - 1
+
+
+def test_names_of_two_sides_and_of_tools_make_no_transcript() -> None:
+    ann = Message("1", "user", "Hi", name="Ann")
+    helper = Message("2", "assistant", "Hello", name="Helper")
+    tool = Message("3", "user", "{}", name="system")
+    assert not several_voices([ann, helper, tool, ann, helper])
+    assert several_voices([ann, helper, Message("4", "user", "Hey", name="Bo")])
+    assert not several_voices([])
+
+
+def test_a_long_chat_is_indexed_and_searched_in_time() -> None:
+    reply = " ".join(
+        f"Sentence {n} of a long reply about plans and their costs." for n in range(30)
+    )
+    turns = [turn(n, f"What about plan {n} for the garden?", reply) for n in range(600)]
+    index = RecallIndex(words)
+    started = time.perf_counter()
+    index.sync(turns)
+    assert time.perf_counter() - started < 15
+    took = []
+    for n in range(5):
+        started = time.perf_counter()
+        assert index.search(f"What did I ask about plan {100 + n} and its costs?")
+        took.append(time.perf_counter() - started)
+    assert min(took) < 0.06
