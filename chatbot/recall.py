@@ -201,12 +201,14 @@ def _scaled(scores: Scores) -> Scores:
 
 
 def _view_of(excerpts: Sequence[Excerpt]) -> _View:
+    is_talk = several_voices(e.message for e in excerpts)
     return _View(
         positions=np.asarray([e.position for e in excerpts], dtype=np.int64),
         users=np.asarray([is_users_own(e.message) for e in excerpts], dtype=np.bool_),
         wishes=np.asarray([e.standing == "preference" for e in excerpts], dtype=np.bool_),
-        is_talk=several_voices(e.message for e in excerpts),
-        instructions=_instructions(excerpts),
+        is_talk=is_talk,
+        # What people ask of each other in a transcript is nothing that they ask of the chatbot.
+        instructions=() if is_talk else _instructions(excerpts),
     )
 
 

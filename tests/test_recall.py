@@ -170,12 +170,20 @@ def test_what_was_replied_is_found_when_it_is_asked_for(question: str, wanted: s
 
 
 def test_borrowed_words_count_less_than_those_of_the_question() -> None:
-    turns = [turn(n, f"The parrot number {n} likes nuts.") for n in range(20)]
+    turns = [turn(n, f"Tell me a joke about number {n}.") for n in range(40)]
     turns[3] = turn(3, "The engine needs oil.")
+    turns[33] = turn(33, "The parrot wants nuts today.")
     index = RecallIndex(words)
     index.sync(turns)
-    query = "And the engine oil? parrot nuts likes number"
+    query = "And the engine oil? parrot nuts today"
+    assert index.search(query)[0].message.id == "u33"
     assert index.search(query, question="And the engine oil?")[0].message.id == "u3"
+
+
+def test_what_people_ask_of_each_other_in_a_transcript_is_no_standing_instruction() -> None:
+    turns = [spoken(n, ("Ann", "Cy")[n % 2], "We paint the walls.") for n in range(60)]
+    turns[2] = spoken(2, "Ann", "Always close the door when I ask about money.")
+    assert "u2" not in found(turns, "What was said about the walls?", 40)
 
 
 def test_results_keep_within_the_tokens_asked_for() -> None:
