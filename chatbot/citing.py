@@ -12,6 +12,6 @@ from retrieval.context import LabelledPassage
 
 def cite(turn: Turn, passages: Sequence[LabelledPassage]) -> Turn:
     """The turn with its sources, unsupported statements and the best-matching sentence."""
-    citations, unsupported = align(turn.reply, passages)
+    citations, unsupported = align(turn.reply, passages, turn.question)
     best = best_sentence(turn.question, passages)
     return replace(turn, citations=citations, unsupported=unsupported, best_sentence=best)

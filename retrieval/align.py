@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -12,12 +12,33 @@ from retrieval.sentences import split_sentences
 from retrieval.types import Citation, Passage
 from retrieval.words import content_terms, is_glued
 
-MIN_COVERAGE = 0.5
-"""Share of a statement's content terms that its source must hold."""
-MIN_QUESTION_COVERAGE = 0.2
+MIN_SUPPORTED = 0.6
+"""Share of a statement's own words that its passage must hold."""
+SPECIFIC_WEIGHT, QUESTION_WEIGHT = 3.0, 0.4
+"""Where a statement stands is told by its numbers and names first; the words of the question help
+to choose between places that hold the same answer."""
+MIN_QUESTION_SHARE = 0.2
+PAIR_GAIN = 1.5
+"""Two sentences are cited in place of one only if they hold clearly more of the statement."""
+
 _LABEL = re.compile(r"\[\d+(?:\s*,\s*\d+)*\]")
-_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
-_NAME = re.compile(r"(?<=[a-z,;:)] )[A-Z][\w’'-]+")
+_LIST_MARK = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*•·]|#{1,6})\s+")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_NAME = re.compile(
+    r"(?<=[\w,;:(“\"'] )[A-Z](?:[^\W가-힣]|[’'-])*|(?<=[“\"'(])[A-Z](?:[^\W가-힣]|[’'-])*"
+)
+_WORD = re.compile(r"[가-힣]+|(?<!\d)[^\W\d_가-힣][^\W_가-힣]*(?:['’-][^\W_가-힣]+)*")
+_ENDINGS = re.compile(
+    r"(?:입니다|이었습니다|였습니다|습니다|합니다|됩니다|이에요|예요|이다|이며|이고|이라고|라고|으로서|으로"
+    r"|에서는|에서|에게|까지|부터|이라는|라는|에는|은|는|이|가|을|를|의|에|로|와|과|도|만|다|요)$"
+)
+_FRAME_TEXT = """according to the document documents passage passages text texts source sources
+context answer answers question states stated says mentions mentioned given provided information
+based following described sure certainly yes course hello thanks thank welcome glad help please
+sorry note example also however therefore
+문서 문서에 문서의 따르면 정답은 정답 답은 답변 질문 내용 자료 출처 발췌문 본문 의하면 나와
+있습니다 있다 입니다 합니다 안녕하세요 감사합니다 네 알겠습니다 도움 물론 다음 다음과 같습니다
+말하면 그리고 그러나 또한"""
 
 
 class Labelled(Protocol):
@@ -44,27 +65,47 @@ class _Place:
         return self.labelled.passage.text[self.start : self.end]
 
 
-def align(reply: str, passages: Sequence[Labelled]) -> tuple[tuple[Citation, ...], tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A sentence of a reply: its own words, and what in it must be exactly right."""
+
+    words: tuple[frozenset[str], ...]
+    """The content terms of each word that neither frames the answer nor repeats the question."""
+    terms: frozenset[str]
+    numbers: frozenset[str]
+    names: frozenset[str]
+
+    @property
+    def says_something(self) -> bool:
+        return bool(self.words or self.numbers or self.names)
+
+
+def align(
+    reply: str, passages: Sequence[Labelled], question: str = ""
+) -> tuple[tuple[Citation, ...], tuple[str, ...]]:
     """Citations for the statements of a reply, and the statements that no passage supports.
 
-    A statement is supported by a sentence, or two neighbours, that hold most of its content
-    terms; all its numbers and names must stand in that passage. Sentences that state nothing
-    (greetings, a few function words) are neither cited nor marked.
+    A statement is supported by a passage that holds all its numbers and names and most of its own
+    words; it is cited to the sentence (or two) of that passage where they stand. What only frames
+    an answer ("According to the document"), repeats the question or asks one is neither.
     """
     places = _places(passages)
-    citations: dict[tuple[str, int], Citation] = {}
+    asked = content_terms(question)
+    citations: dict[tuple[str, int, int], Citation] = {}
     unsupported: list[str] = []
     for start, end in split_sentences(reply):
-        statement = _LABEL.sub("", reply[start:end]).strip()
-        terms = content_terms(statement)
-        if len(terms) < 2 and not _NUMBER.search(statement):
+        sentence = reply[start:end].strip()
+        statement = _statement(sentence, question, asked)
+        if not statement.says_something or sentence.endswith(("?", "？")):
             continue
-        place = _best_place(terms, places)
-        if place is None or not _holds(statement, terms, place):
-            unsupported.append(reply[start:end].strip())
-            continue
-        key = (place.labelled.passage.document_id, place.labelled.passage.start + place.start)
-        citations.setdefault(key, _citation(place))
+        supporting = [labelled for labelled in passages if _supports(labelled.passage, statement)]
+        place = _best_place(statement, [p for p in places if p.labelled in supporting], asked)
+        if place is None:
+            unsupported.append(sentence)
+        else:
+            passage = place.labelled.passage
+            key = (passage.document_id, passage.start + place.start, passage.start + place.end)
+            citations.setdefault(key, _citation(place))
     return tuple(citations.values()), tuple(unsupported)
 
 
@@ -87,7 +128,65 @@ def best_sentence(question: str, passages: Sequence[Labelled]) -> Citation | Non
         if score > best_score:
             best, best_score = place, score
     total = sum(weights.values())
-    return _citation(best) if best and best_score >= MIN_QUESTION_COVERAGE * total else None
+    return _citation(best) if best and best_score >= MIN_QUESTION_SHARE * total else None
+
+
+def _statement(sentence: str, question: str, asked: set[str]) -> _Statement:
+    text = _LIST_MARK.sub("", _LABEL.sub("", sentence))
+    known = _FRAME | asked
+    words = []
+    for word in _WORD.findall(text):
+        terms = _word_terms(word)
+        if terms and not terms <= known:
+            words.append(frozenset(terms - known))
+    terms = frozenset().union(*words)
+    numbers = frozenset(_numbers(text) - _numbers(question))
+    names = frozenset(t for name in _NAME.findall(text) for t in content_terms(name)) - known
+    return _Statement(tuple(words), terms, numbers, names)
+
+
+def _word_terms(word: str) -> set[str]:
+    """Content terms of one word, without the particle or ending of a Hangul word.
+
+    A single syllable, such as a unit behind a number, says too little to be looked for.
+    """
+    return content_terms(_ENDINGS.sub("", word) if is_glued(word) and len(word) > 2 else word)
+
+
+def _supports(passage: Passage, statement: _Statement) -> bool:
+    whole = f"{passage.document}\n{passage.context}\n{passage.text}"
+    known = content_terms(whole)
+    if not (statement.numbers <= _numbers(whole) and statement.names <= known):
+        return False
+    held = sum(_holds(known, word) for word in statement.words)
+    return held >= MIN_SUPPORTED * len(statement.words)
+
+
+def _holds(known: Iterable[str], word: frozenset[str]) -> bool:
+    """Whether most of a word is there: a Hangul word is several pairs, another a single term."""
+    return 2 * len(word.intersection(known)) > len(word)
+
+
+def _best_place(statement: _Statement, places: Sequence[_Place], asked: set[str]) -> _Place | None:
+    """The sentence that holds most of the statement, or two neighbours that hold clearly more."""
+    single, score = _best(statement, places, asked)
+    double, double_score = _best(statement, _pairs(places), asked)
+    return double if double_score >= score + PAIR_GAIN else single
+
+
+def _best(
+    statement: _Statement, places: Sequence[_Place], asked: set[str]
+) -> tuple[_Place | None, float]:
+    best, best_score = None, 0.0
+    for place in places:
+        numbers = len(statement.numbers & _numbers(place.text))
+        score = SPECIFIC_WEIGHT * (numbers + len(statement.names & place.terms))
+        score += sum(_holds(place.terms, word) for word in statement.words)
+        if score > 0:
+            score += QUESTION_WEIGHT * len(asked & place.terms)
+        if score > best_score:
+            best, best_score = place, score
+    return best, best_score
 
 
 def _places(passages: Sequence[Labelled]) -> list[_Place]:
@@ -98,55 +197,22 @@ def _places(passages: Sequence[Labelled]) -> list[_Place]:
     ]
 
 
+def _pairs(places: Sequence[_Place]) -> list[_Place]:
+    return [
+        _Place(first.labelled, first.start, second.end, first.terms | second.terms)
+        for first, second in pairwise(places)
+        if first.labelled is second.labelled
+    ]
+
+
 def _weights(terms: set[str], places: Sequence[_Place]) -> dict[str, float]:
     """Terms that stand in few sentences say more."""
     counts = {term: sum(term in place.terms for place in places) for term in terms}
     return {term: 1.0 / (1.0 + counts[term] / max(len(places), 1) * 4) for term in terms}
 
 
-def _best_place(terms: set[str], places: Sequence[_Place]) -> _Place | None:
-    best, best_score = None, 0.0
-    for place in [*places, *_pairs(places)]:
-        # A pair of sentences has to be clearly better than either alone.
-        score = len(terms & place.terms) - 0.5 * (len(place.terms) > 60)
-        if score > best_score:
-            best, best_score = place, score
-    return best
-
-
-def _pairs(places: Sequence[_Place]) -> list[_Place]:
-    pairs = []
-    for first, second in pairwise(places):
-        if first.labelled.label == second.labelled.label:
-            terms = first.terms | second.terms
-            pairs.append(_Place(first.labelled, first.start, second.end, terms))
-    return pairs
-
-
-def _holds(statement: str, terms: set[str], place: _Place) -> bool:
-    passage = place.labelled.passage
-    whole = f"{passage.context}\n{passage.text}"
-    if terms and len(terms & place.terms) / len(terms) < MIN_COVERAGE:
-        return False
-    if not _numbers(statement) <= _numbers(whole):
-        return False
-    known = content_terms(whole)
-    return all(content_terms(name) <= known for name in _NAME.findall(statement)) and (
-        not _missing_words(statement, known)
-    )
-
-
-def _missing_words(statement: str, known: set[str]) -> bool:
-    """Whether a whole Hangul word of the statement has no part in the passage."""
-    for word in re.findall(r"[가-힣]{3,}", statement):
-        pairs = [term for term in content_terms(word) if len(term) == 2 and is_glued(term)]
-        if pairs and not any(pair in known for pair in pairs):
-            return True
-    return False
-
-
 def _numbers(text: str) -> set[str]:
-    return {number.replace(",", "") for number in _NUMBER.findall(text)}
+    return {number.replace(",", "").rstrip(".") for number in _NUMBER.findall(text)}
 
 
 def _citation(place: _Place) -> Citation:
@@ -161,3 +227,6 @@ def _citation(place: _Place) -> Citation:
         quote=place.text,
         page_end=passage.page_end,
     )
+
+
+_FRAME = frozenset(term for word in _FRAME_TEXT.split() for term in _word_terms(word))

@@ -1,0 +1,99 @@
+"""Replies back to their sources: right places, wrong numbers and names, in both languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from retrieval.align import align, best_sentence
+from retrieval.context import LabelledPassage
+from retrieval.types import Passage
+
+
+def labelled(label: str, text: str, document: str, start: int = 0) -> LabelledPassage:
+    passage = Passage(1, document, document, text, start, start + len(text), 1, 1.0, page=7)
+    return LabelledPassage(label, passage)
+
+
+GUIDE = labelled(
+    "1",
+    "# Lens\n\nThe lighthouse was built in 1898 under the engineer Mary Ode. The lens is cleaned on"
+    " the first Monday of each month; wear cotton gloves and use rain water only. The BIGBANG lamp"
+    " costs £30m.",
+    "guide.md",
+    start=100,
+)
+RULES = labelled(
+    "2",
+    "등대는 1898년에 김하늘의 설계로 세워졌다. 렌즈는 매달 첫째 월요일에 닦으며, 면장갑을 낀다."
+    " 관리비는 한 달에 3만 원이다.",
+    "규정.txt",
+)
+SOURCES = [GUIDE, RULES]
+
+
+@pytest.mark.parametrize(
+    ("reply", "quoted"),
+    [
+        ("The lighthouse was built in 1898 [1].", "built in 1898"),
+        ("According to the document, the engineer was Mary Ode.", "Mary Ode"),
+        ("1. Wear cotton gloves.", "cotton gloves"),
+        ("Use rain water.", "rain water"),
+        ("It costs £30m.", "£30m"),
+        ("등대는 1898년에 세워졌습니다.", "1898년"),
+        ("문서에 따르면 정답은 김하늘입니다.", "김하늘"),
+        ("관리비는 3만 원이에요.", "3만 원"),
+        ("정답은 BIGBANG입니다.", "BIGBANG"),
+    ],
+)
+def test_a_right_statement_is_cited_where_it_stands(reply: str, quoted: str) -> None:
+    [citation], unsupported = align(reply, SOURCES)
+    assert unsupported == ()
+    source = GUIDE if citation.document == "guide.md" else RULES
+    offset = source.passage.start
+    assert source.passage.text[citation.start - offset : citation.end - offset] == citation.quote
+    assert quoted in citation.quote
+    assert citation.page == 7
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The lighthouse was built in 1899.",
+        "The engineer was Mary Oak.",
+        "It was built in 1898 under the engineer John Smith.",
+        "The keeper lives in Lisbon with two dogs.",
+        "등대는 1889년에 세워졌습니다.",
+        "문서에 따르면 정답은 박하늬입니다.",
+        "관리비는 4만 원이에요.",
+    ],
+)
+def test_a_wrong_statement_is_marked(reply: str) -> None:
+    citations, unsupported = align(reply, SOURCES)
+    assert citations == ()
+    assert unsupported == (reply,)
+
+
+@pytest.mark.parametrize(
+    "reply", ["Sure! Is there anything else?", "감사합니다. 네, 알겠습니다.", "Yes.", ""]
+)
+def test_what_states_nothing_is_neither(reply: str) -> None:
+    assert align(reply, SOURCES) == ((), ())
+
+
+def test_the_question_chooses_between_equal_numbers() -> None:
+    text = "The north tower has 24 steps and a bell. The south tower has 24 windows and a clock."
+    sources = [labelled("1", text, "towers.txt")]
+    [citation], _ = align("It is 24.", sources, "How many windows has the south tower?")
+    assert "windows" in citation.quote
+    [citation], _ = align("It is 24.", sources, "How many steps has the north tower?")
+    assert "steps" in citation.quote
+
+
+def test_the_best_sentence_is_word_for_word() -> None:
+    best = best_sentence("How is the lens cleaned?", SOURCES)
+    assert best is not None
+    assert best.quote.startswith("The lens is cleaned on the first Monday")
+    assert GUIDE.passage.text[best.start - 100 : best.end - 100] == best.quote
+    korean = best_sentence("렌즈는 언제 닦나요?", SOURCES)
+    assert korean is not None and "월요일" in korean.quote
+    assert best_sentence("What is the weather on Mars?", SOURCES) is None
