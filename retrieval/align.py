@@ -71,7 +71,6 @@ class _Statement:
 
     words: tuple[frozenset[str], ...]
     """The content terms of each word that neither frames the answer nor repeats the question."""
-    terms: frozenset[str]
     numbers: frozenset[str]
     names: frozenset[str]
 
@@ -139,10 +138,9 @@ def _statement(sentence: str, question: str, asked: set[str]) -> _Statement:
         terms = _word_terms(word)
         if terms and not terms <= known:
             words.append(frozenset(terms - known))
-    terms = frozenset().union(*words)
     numbers = frozenset(_numbers(text) - _numbers(question))
     names = frozenset(t for name in _NAME.findall(text) for t in content_terms(name)) - known
-    return _Statement(tuple(words), terms, numbers, names)
+    return _Statement(tuple(words), numbers, names)
 
 
 def _word_terms(word: str) -> set[str]:
