@@ -10,6 +10,7 @@ COMMANDS = {
     "ingest": "read documents into the library",
     "context": "show the prompt that a question would have, without calling a model",
     "plan": "show what fits into memory before a model is loaded",
+    "bench": "measure the program on this machine; the last line is JSON",
     "fetch": "fetch the embedded models",
 }
 """Name of each command and what it does; `serve` is run when none is named."""

@@ -114,6 +114,24 @@ class TransformersEngine:
             self._gate.unwatch()
             self._lock.release()
 
+    def next_token_gap(self, token_ids: Sequence[int]) -> float:
+        """How far the likeliest next token is before the second, in nats, read without a cache.
+
+        Where it is tiny, two right computations may choose differently.
+        """
+        self._lock.acquire()
+        try:
+            if self._loaded is None:
+                raise EngineError("The engine is closed.")
+            with self._store.lend(None, token_ids, total_tokens=len(token_ids)) as lease:
+                reader = Reader(self._loaded.model, lease.cache, ())
+                pieces = reader.prefill(token_ids, piece_tokens=self._loaded.piece_tokens)
+                *_, (_, logits) = pieces
+                best, second = logits.float().topk(2).values.tolist()
+                return float(best - second)
+        finally:
+            self._lock.release()
+
     def forget(self, conversation_id: str) -> None:
         """Drop whatever is cached for a conversation."""
         self._store.forget(conversation_id)

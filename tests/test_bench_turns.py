@@ -1,0 +1,108 @@
+"""The measurement of a long conversation, over a tiny model: right figures, and faults noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from cli import inside
+from tiny_llama import END_ID, START_ID, tiny_engine, tiny_model
+
+from chatbot.commands import bench_turns
+from chatbot.engine import kv_store
+from chatbot.engine.base import ChatFormat
+from chatbot.engine.local import TransformersEngine
+
+TURNS = 6
+
+
+class ByteTokenizer:
+    """One token for each byte, with the fewest control tokens that a chat can do with."""
+
+    name = "bytes"
+    chat_format = ChatFormat((START_ID,), (10,), (10,), (10,), (10,), frozenset({END_ID}))
+    control_ids = frozenset({END_ID, START_ID})
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return tuple(text.encode())
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return bytes(i for i in token_ids if i < END_ID).decode(errors="replace")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    model = tiny_model(window_tokens=1024)
+
+    def load(settings: object, report: object) -> TransformersEngine:
+        loaded = tiny_engine(model, window_tokens=1024, piece_tokens=256)._loaded
+        assert loaded is not None
+        return TransformersEngine(loaded, ByteTokenizer())
+
+    monkeypatch.setattr(bench_turns, "load_engine", load)
+    messages = [
+        {"role": role, "content": f"What is in room number {n} of the old house?"}
+        for n in range(9)
+        for role in ("user", "assistant")
+    ]
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    return [
+        *("bench", "turns", "--json", "--turns", TURNS, "--conversation", path),
+        *("--window-tokens", 1024, "--reply-tokens", 16, "--summary", "extractive"),
+        *("--system-prompt", "Be brief.", "--data-dir", tmp_path / "data"),
+    ]
+
+
+def figures(arguments: list[object]) -> dict[str, Any]:
+    outcome = inside(*arguments)
+    assert outcome.code == 0, outcome.err
+    found = outcome.lines[-1]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_figures_of_a_short_run(arguments: list[object], tmp_path: Path) -> None:
+    found = figures(arguments)
+    assert found["turns"] == found["checked"] == TURNS
+    assert found["mismatches"] == 0, found["ties"]
+    assert 0 < found["kv_bytes_max"] <= found["kv_bytes_bound"]
+    assert found["reused_share"] > 0.5
+    assert found["first_token_speedup"] > 1
+    assert found["first_token_ratio"] > 0 < found["rss_ratio"]
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_cache_that_holds_something_else_is_noticed(
+    arguments: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = kv_store._cut
+
+    @torch.inference_mode()
+    def spoil(cache: Any, keep_tokens: int) -> Any:
+        for layer in cache.layers:
+            for rows in layer.rows:
+                rows.held.neg_()
+        return cut(cache, keep_tokens)
+
+    monkeypatch.setattr(kv_store, "_cut", spoil)
+    assert figures(arguments)["mismatches"] > 0
+
+
+@pytest.mark.parametrize("wrong", [["--turns", 1], ["--check-every", -1]])
+def test_impossible_numbers_are_refused(arguments: list[object], wrong: list[object]) -> None:
+    outcome = inside(*arguments, *wrong)
+    assert outcome.code == 2
+    assert "at least" in outcome.err
