@@ -26,6 +26,8 @@ class Machine:
 
     status: EngineStatus
     info: EngineInfo | None = None
+    window_tokens: int = 0
+    """The window in use, which may be smaller than what the model could take."""
 
 
 def top_html(language: Language, title: str, machine: Machine) -> str:
@@ -121,7 +123,7 @@ def memory_html(language: Language, machine: Machine, usage: Usage | None) -> st
         if info.quantization != "none":
             kind = f"{kind} · {info.quantization}"
         rows.append((tr(language, "machine.device"), kind))
-        window = tr(language, "trace.tokens", count=info.max_window_tokens)
+        window = tr(language, "trace.tokens", count=machine.window_tokens)
         rows.append((tr(language, "machine.window"), window))
     if usage and usage.decode_s > 0:
         speed = usage.completion_tokens / usage.decode_s

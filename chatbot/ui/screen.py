@@ -151,7 +151,9 @@ class Screen:
         engine = self._services.engine
         status = engine.status
         # The info waits for the model, which the page must not.
-        return panel.Machine(status, engine.info if status.state == "ready" else None)
+        if status.state != "ready":
+            return panel.Machine(status)
+        return panel.Machine(status, engine.info, self._services.chat.budget().window_tokens)
 
     def _welcome(self) -> Welcome:
         machine = self._machine()
