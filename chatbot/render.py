@@ -115,9 +115,7 @@ class PieceEncoder:
         role = "speaker_assistant" if message.role == "assistant" else "speaker_user"
         speaker = one_line(message.name or prompts.load(role, language))
         when = f", {one_line(message.created)}" if message.created else ""
-        # Transcripts have many short remarks: each token of a header is paid for each of them.
-        bare = message.name and not when
-        text = f"{speaker}: {excerpt.text}\n" if bare else f"[{speaker}{when}] {excerpt.text}\n"
+        text = f"[{speaker}{when}] {excerpt.text}\n"
         piece = self._piece("recalled", header + text, message_ids=(message.id,))
         start, end = excerpt.start, excerpt.end
         segment = replace(piece.segment, start=start, end=end, score=round(excerpt.score, 4))
