@@ -26,6 +26,7 @@ SAID = (
 
 @pytest.mark.model
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_forty_turns_run_through_and_can_be_looked_at_later(
     demo_engine: Engine, tmp_path: Path
 ) -> None:
