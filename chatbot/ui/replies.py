@@ -12,7 +12,7 @@ import gradio as gr
 
 from chatbot.chat import ChatEvent, ContextReady, NoticeEvent, Queued
 from chatbot.engine.base import TextDelta
-from chatbot.errors import ChatbotError, InputError, ModelError
+from chatbot.errors import ChatbotError, InputError
 from chatbot.services import Services
 from chatbot.ui.desk import Desk, Tab, Ticket
 from chatbot.ui.escape import escape_html
@@ -79,8 +79,10 @@ class Replies:
             # Nothing was stored: the person gets the text back to change it.
             back = text
             warn(str(error))
-        except (ChatbotError, ModelError) as error:
-            warn(str(error))
+        except ChatbotError as error:
+            # The turn of a chat that was deleted meanwhile cannot be kept, which is no news.
+            if self._screen.conversation(ticket.conversation_id) is not None:
+                warn(str(error))
         finally:
             self._desk.release(ticket)
         yield self._end(ticket, tab, back)

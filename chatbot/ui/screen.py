@@ -49,7 +49,7 @@ class Screen:
             shown=tab.shown,
             live=live,
             traces=traces,
-            welcome=self._welcome(),
+            welcome=self._welcome(conversation),
         )
         elsewhere = ticket is not None and ticket.session != session
         return {
@@ -155,10 +155,10 @@ class Screen:
             return panel.Machine(status)
         return panel.Machine(status, engine.info, self._services.chat.budget().window_tokens)
 
-    def _welcome(self) -> Welcome:
+    def _welcome(self, conversation: Conversation | None) -> Welcome:
         machine = self._machine()
         is_demo = machine.info.is_demo if machine.info else self._services.settings.model == "demo"
-        return Welcome(is_demo, bool(self._services.library.documents()))
+        return Welcome(is_demo, bool(conversation and conversation.document_ids))
 
     def _is_ready(self) -> bool:
         return self._services.engine.status.state == "ready"

@@ -56,6 +56,7 @@ def test_chats_are_listed_opened_renamed_and_deleted_after_a_question(
         expect(dialog).to_contain_text("cannot be undone")
         dialog.locator("button").first.click()
         expect(tab.chats).to_have_count(2)
+        renamed.hover()
         renamed.locator("[data-act=delete]").click()
         dialog.locator("[data-confirm]").click()
         expect(tab.chats).to_have_count(1)
@@ -121,7 +122,7 @@ def test_documents_are_uploaded_asked_about_with_sources_and_removed(
 
 
 def test_a_question_waits_for_the_file_that_came_with_it(windows: Windows, folder: Path) -> None:
-    own = Site(folder, embedder=ScriptedEmbedder(delay_s=0.7))
+    own = Site(folder, embedder=ScriptedEmbedder(delay_s=0.2))
     try:
         tab = person(windows(), own.url)
         tab.upload(("lamps.md", LAMPS.encode()))
