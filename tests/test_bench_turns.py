@@ -80,6 +80,7 @@ def test_figures_of_a_short_run(arguments: list[object], tmp_path: Path) -> None
     assert found["mismatches"] == 0, found["ties"]
     assert 0 < found["kv_bytes_max"] <= found["kv_bytes_bound"]
     assert found["reused_share"] > 0.5
+    assert found["reused_front_share"] == 1
     assert found["first_token_speedup"] > 1
     assert found["first_token_ratio"] > 0 < found["rss_ratio"]
     assert not (tmp_path / "data").exists()

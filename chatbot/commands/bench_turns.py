@@ -24,6 +24,7 @@ from chatbot.console import Console
 from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.local import TransformersEngine, load_engine
 from chatbot.errors import ChatbotError, InputError
+from chatbot.fold_job import FRONT_KINDS
 from chatbot.interchange import read_conversation
 from chatbot.services import Services, build_services
 from chatbot.settings import Settings
@@ -48,6 +49,8 @@ class _Sample:
     first_token_cpu_s: float
     prompt_tokens: int
     cached_tokens: int
+    front_tokens: int
+    """The part of the prompt that was known before the question: all but what was searched."""
     folded: bool
     rss_bytes: int
     threads: int
@@ -119,8 +122,8 @@ def _turn(services: Services, conversation_id: str, question: str) -> _Sample:
         elif isinstance(event, TextDelta | TurnDone) and not first_wall:
             first_wall, first_cpu = time.perf_counter() - wall, time.process_time() - cpu
     assert isinstance(event, TurnDone)
-    usage = event.turn.usage
-    assert usage is not None
+    usage, trace = event.turn.usage, event.turn.trace
+    assert usage is not None and trace is not None
     if event.turn.finish not in ("stop", "length"):
         raise ChatbotError(f"A turn ended as {event.turn.finish}; see its notices with --debug.")
     chat.wait_for_folds()
@@ -130,6 +133,7 @@ def _turn(services: Services, conversation_id: str, question: str) -> _Sample:
         first_token_cpu_s=first_cpu,
         prompt_tokens=usage.prompt_tokens,
         cached_tokens=usage.cached_tokens,
+        front_tokens=sum(s.tokens for s in trace.segments if s.kind in FRONT_KINDS),
         folded=services.store.load(conversation_id).summary != before,
         rss_bytes=process.memory_info().rss,
         threads=process.num_threads(),
@@ -157,6 +161,11 @@ def _ratios(samples: list[_Sample]) -> dict[str, Any]:
         "reused_share": round(cached / sum(s.prompt_tokens for s in plain), 3) if plain else None,
         "reused_share_all": round(
             sum(s.cached_tokens for s in samples[1:]) / sum(s.prompt_tokens for s in samples[1:]), 3
+        ),
+        "reused_front_share": round(
+            sum(min(s.cached_tokens, s.front_tokens) for s in samples[1:])
+            / sum(s.front_tokens for s in samples[1:]),
+            3,
         ),
         "folds": sum(s.folded for s in samples),
         "rss_ratio": round(end.rss_bytes / start.rss_bytes, 3),
