@@ -40,7 +40,8 @@ def test_chats_are_listed_opened_renamed_and_deleted_after_a_question(
         expect(tab.chats.first).to_contain_text("The second chat")
         tab.chats.last.locator(".t").click()
         expect(tab.questions).to_have_text(["The first <b>chat</b>"])
-        assert tab.conversation_id == tab.chats.last.get_attribute("data-id")
+        shown = tab.chats.last.get_attribute("data-id")
+        until(lambda: tab.conversation_id == shown, "the address follows")
 
         tab.chats.last.hover()
         tab.chats.last.locator("[data-act=rename]").click()
@@ -61,7 +62,7 @@ def test_chats_are_listed_opened_renamed_and_deleted_after_a_question(
         dialog.locator("[data-confirm]").click()
         expect(tab.chats).to_have_count(1)
         expect(tab.page.locator(".welcome")).to_be_visible()
-        assert tab.conversation_id == ""
+        until(lambda: tab.conversation_id == "", "the address forgets the chat")
 
         tab.page.goto(own.url + "?c=not-there")
         expect(tab.toasts).to_contain_text("does not exist")
