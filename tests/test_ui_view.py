@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import string
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -31,6 +33,7 @@ from chatbot.ui.fragments import fold_html, welcome_html
 from chatbot.ui.i18n import LANGUAGES, notice_text, pick_language, reason_text, table, tr
 from chatbot.ui.ingest_jobs import JobRow
 from chatbot.ui.prompt_html import KINDS, counts_line, trace_html
+from chatbot.ui.pump import Pump
 from chatbot.ui.replies import advanced
 from chatbot.ui.view import LiveReply, Welcome, marked, view
 from retrieval.types import Citation, DocumentInfo
@@ -418,6 +421,28 @@ def test_events_move_a_live_reply_on() -> None:
 def test_ids_of_another_form_are_refused(bad: object) -> None:
     assert checked_id(bad) == ""
     assert Call("s", "o", data={"id": bad}).id() == ""
+
+
+def test_a_pump_hands_on_items_errors_and_the_end_and_stops_its_source() -> None:
+    pump = Pump((n for n in (1, 2)), lambda: None)
+    assert [pump.next(5), pump.next(5)] == [1, 2]
+    for _ in range(2):
+        with pytest.raises(StopIteration):
+            pump.next(5)
+    pump.close()
+
+    stop = threading.Event()
+
+    def endless() -> Iterator[int]:
+        yield 1
+        stop.wait()
+        raise ValueError("stopped")
+
+    pump = Pump(endless(), stop.set)
+    assert pump.next(5) == 1 and pump.next(0.01) is None
+    pump.close()
+    with pytest.raises(ValueError, match="stopped"):
+        pump.next(5)
 
 
 # ---- export ----

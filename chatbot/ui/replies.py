@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import gradio as gr
@@ -18,13 +18,25 @@ from chatbot.ui.desk import Desk, Tab, Ticket
 from chatbot.ui.escape import escape_html
 from chatbot.ui.i18n import tr
 from chatbot.ui.ingest_jobs import IngestJobs
+from chatbot.ui.pump import Pump
 from chatbot.ui.screen import Screen, Updates, messages
 from chatbot.ui.view import LiveReply, Phase, live_parts
 
 UPDATE_S = 0.1
 """Shortest time between two updates of a growing reply; more often would only slow it down."""
 WAIT_S = 0.2
+IDLE_S = 1.0
 Events = Callable[[Ticket], Iterator[ChatEvent]]
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What the tab shows of a reply by now."""
+
+    live: LiveReply | None = None
+    tab: Tab | None = None
+    settled: list[Any] = field(default_factory=list)
+    last_s: float = 0.0
 
 
 class Replies:
@@ -123,29 +135,38 @@ class Replies:
             yield {"chat": self._screen.settled(tab) + live}
 
     def _stream(self, ticket: Ticket, events: Events) -> Iterator[Updates]:
+        """Follow the reply, with at most one update in `UPDATE_S`, also while the model pauses."""
         ticket.live = replace(ticket.live, phase="waiting")
-        shown_tab: Tab | None = None
-        settled: list[Any] = []
-        last_s = 0.0
-        with closing(events(ticket)) as stream:  # type: ignore[type-var]
-            for event in stream:
-                before = ticket.live
-                ticket.live = advanced(before, event)
-                now_s = time.monotonic()
-                if before.phase == ticket.live.phase == "writing" and now_s - last_s < UPDATE_S:
-                    continue
-                tab = self._desk.tab(ticket.session)
-                if tab.conversation_id != ticket.conversation_id or ticket.live == before:
-                    continue
-                if tab != shown_tab:
-                    settled, shown_tab = self._screen.settled(tab), tab
-                last_s = now_s
-                live = messages(live_parts(ticket.live, tab.language))
-                update: Updates = {"chat": settled + live}
-                if isinstance(event, ContextReady):
-                    conversation = self._screen.conversation(ticket.conversation_id)
-                    update |= self._screen.inspector(tab, conversation, event.trace)
-                yield update
+        shown = _Shown()
+        with closing(Pump(events(ticket), ticket.stop.set)) as pump:
+            while True:
+                rest_s = shown.last_s + UPDATE_S - time.monotonic()
+                try:
+                    event = pump.next(max(rest_s, 0.0) if ticket.live != shown.live else IDLE_S)
+                except StopIteration:
+                    return
+                if event is not None:
+                    ticket.live = advanced(ticket.live, event)
+                if ticket.live != shown.live and time.monotonic() - shown.last_s >= UPDATE_S:
+                    yield self._update(ticket, shown)
+                elif event is None:
+                    # An empty update lets the server notice a closed tab.
+                    yield {}
+
+    def _update(self, ticket: Ticket, shown: _Shown) -> Updates:
+        """What has changed since the last update, for the tab if it shows this chat."""
+        before, shown.live, shown.last_s = shown.live, ticket.live, time.monotonic()
+        tab = self._desk.tab(ticket.session)
+        if tab.conversation_id != ticket.conversation_id:
+            shown.tab = None
+            return {}
+        if tab != shown.tab:
+            shown.tab, shown.settled = tab, self._screen.settled(tab)
+        update: Updates = {"chat": shown.settled + messages(live_parts(ticket.live, tab.language))}
+        if ticket.live.trace and (before is None or before.trace is None):
+            conversation = self._screen.conversation(ticket.conversation_id)
+            update |= self._screen.inspector(tab, conversation, ticket.live.trace)
+        return update
 
     def _end(self, ticket: Ticket, tab: Tab, back: str) -> Updates:
         tab = self._desk.tab(ticket.session)

@@ -35,7 +35,10 @@ HTML = (
     "Words in <name> and List<int>. <style>*{display:none}</style> "
     '<img src=x onerror="window.hacked=1"> ![pixel](http://example.invalid/x.png) `a<b>`'
 )
-CODE = "Code:\n\n```python\ndef f(x: list[int]) -> None:\n    if x:\n        return\n```\n\nEnd."
+CODE = (
+    "Code:\n\n```python\ndef f(x: list[int]) -> None:\n    if x:\n        return\n\ttabbed()\n"
+    "```\n\nEnd."
+)
 SLOW = " ".join(f"word{n}" for n in range(40))
 
 
@@ -47,6 +50,7 @@ def script(prompt: str, _: tuple[int, ...]) -> Scripted:
         return "The lamp of Carrick was built in 1898. It also sings at night."
     return {
         "slow": ScriptedReply(SLOW, tokens_per_s=60, ends_itself=False),
+        "stall": ScriptedReply(SLOW, tokens_per_s=60, stall_after_tokens=5),
         "brief": ScriptedReply(SLOW, tokens_per_s=60),
         "fail": EngineError("The scripted engine broke <b>down</b>."),
         "half": ScriptedReply(SLOW, fail_after_tokens=12, tokens_per_s=200),
