@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -16,12 +15,6 @@ from chatbot.ui.panel import new_chat_html
 from chatbot.ui.screen import Updates
 
 TITLE = "Local Llama Chat"
-_HERE = Path(__file__).parent
-FONTS = (
-    "Pretendard", "Noto Sans KR", "Apple SD Gothic Neo", "Malgun Gothic", "NanumGothic",
-    "system-ui", "sans-serif",
-)  # fmt: skip
-MONO_FONTS = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "D2Coding", "monospace")
 _LATEX = [
     {"left": "$$", "right": "$$", "display": True},
     {"left": "\\[", "right": "\\]", "display": True},
@@ -35,22 +28,6 @@ _BRIDGE_JS = """
 localchat.connect((name, data) => trigger(name, data), server);
 // The events: 'act' 'retry' 'uploaded'
 """
-
-
-def stylesheet() -> str:
-    """The page's own CSS."""
-    return (_HERE / "style.css").read_text(encoding="utf-8")
-
-
-def head() -> str:
-    """The page's own script, as part of <head>."""
-    script = (_HERE / "keys.js").read_text(encoding="utf-8")
-    return f'<meta name="color-scheme" content="light dark"><script>{script}</script>'
-
-
-def theme() -> gr.themes.Base:
-    """Fonts by name only, so that none is fetched."""
-    return gr.themes.Base(font=list(FONTS), font_mono=list(MONO_FONTS), radius_size="md")
 
 
 def build_page(handlers: Handlers) -> gr.Blocks:

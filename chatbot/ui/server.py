@@ -20,7 +20,8 @@ from chatbot.services import Services
 from chatbot.ui import QUIET
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
-from chatbot.ui.page import build_page, head, stylesheet, theme
+from chatbot.ui.look import head, stylesheet, theme
+from chatbot.ui.page import build_page
 from chatbot.ui.security import Guard, require_loopback
 
 MIB = 1 << 20
