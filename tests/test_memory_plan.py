@@ -129,7 +129,8 @@ def test_no_text_model_is_a_sentence(missing: str) -> None:
         ("12 GB", 12 * 10**9),
         ("0.5gib", GIB // 2),
         ("800MiB", 800 << 20),
-        ("1048576", 1 << 20),
+        ("1048576B", 1 << 20),
+        ("64 b", 64),
         ("16g", 16 * 10**9),
         ("2 KiB", 2048),
     ],
@@ -143,6 +144,12 @@ def test_amounts_of_memory(text: str, n_bytes: int) -> None:
 )
 def test_no_amounts_of_memory(text: str) -> None:
     with pytest.raises(InputError, match="write it like 12GiB"):
+        parse_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["12", " 0.5 ", "1073741824"])
+def test_a_number_without_a_unit_is_not_taken_as_bytes(text: str) -> None:
+    with pytest.raises(InputError, match="give a unit, such as 12GiB"):
         parse_bytes(text)
 
 

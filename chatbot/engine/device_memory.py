@@ -13,7 +13,7 @@ from chatbot.errors import InputError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b?|b)?\s*", re.IGNORECASE)
 CGROUP = Path("/sys/fs/cgroup")
 _CUDA_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 _CPU_FLAGS = Path("/proc/cpuinfo")
@@ -28,9 +28,14 @@ class Memory:
 
 
 def parse_bytes(text: str) -> int:
-    """Bytes of "12GiB", "800 MB" or "1073741824". Raises InputError for anything else."""
+    """Bytes of "12GiB", "800 MB" or "1073741824B". Raises InputError for anything else.
+
+    A number alone is refused: whoever writes 12 means gigabytes, not bytes.
+    """
     match = _SIZE.fullmatch(text)
-    unit = (match[2] or "").lower() if match else ""
+    if match and not match[2] and float(match[1]) > 0:
+        raise InputError(f"{text!r} has no unit; give a unit, such as 12GiB.")
+    unit = match[2].lower().removesuffix("b") if match and match[2] else ""
     n_bytes = int(float(match[1]) * (_UNITS | _BINARY)[unit]) if match else 0
     if n_bytes <= 0:
         raise InputError(f"{text!r} is no amount of memory; write it like 12GiB or 800MiB.")
