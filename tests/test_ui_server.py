@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import httpx
 import pytest
 
 from chatbot.errors import SettingsError
+from chatbot.ui.calls import Call, rejected_of
 from chatbot.ui.inbox import COOKIE, Inbox, clean_name, cookie_of, suffix_of
 from chatbot.ui.security import host_name, require_loopback
 from chatbot.ui.server import launch
@@ -38,6 +41,11 @@ def client(site: Site) -> Iterator[httpx.Client]:
 def put(client: httpx.Client, name: str, data: bytes, **headers: str) -> httpx.Response:
     given = {"X-File-Name": name, "Content-Type": "application/octet-stream", **headers}
     return client.post(UPLOAD, content=data, headers=given)
+
+
+def waiting_files(site: Site) -> list[Path]:
+    """Every file of an upload that is still kept."""
+    return [p for p in (site.settings.data_dir / "incoming").rglob("*") if p.is_file()]
 
 
 def trigger(client: httpx.Client, event: str, data: dict[str, Any]) -> list[dict[str, Any]]:
@@ -190,17 +198,81 @@ def test_uploads_without_mark_or_header_and_large_ones_are_refused(
 
     sent = client.post(UPLOAD, content=endless(), headers={"X-File-Name": "a.txt"})
     assert sent.status_code == 413, "also without a length"
-    assert list((site.settings.data_dir / "incoming").iterdir()) == []
+    assert waiting_files(site) == []
 
 
-def test_waiting_files_are_limited_and_gone_after_a_restart(tmp_path: Path) -> None:
+def test_waiting_files_of_one_browser_are_limited(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path / "in", 10)
     for number in range(64):
         inbox.put(tmp_path / str(number), "a", "me")
     assert inbox.is_full("me") and not inbox.is_full("you")
-    (tmp_path / "in" / "left-over").write_text("x")
-    Inbox(tmp_path / "in", 10)
-    assert list((tmp_path / "in").iterdir()) == []
+
+
+def test_only_what_ended_programs_left_is_removed_at_the_start(tmp_path: Path) -> None:
+    first = Inbox(tmp_path / "in", 10)
+    (first.folder / "mine").write_text("x")
+    (tmp_path / "in" / "of-an-older-version").write_text("x")
+    pid, start, _ = first.folder.name.split("_")
+    for name in ("999999999_1.000_dead", f"{pid}_{float(start) - 99:.3f}_reused", "nonsense"):
+        (tmp_path / "in" / name).mkdir()
+        (tmp_path / "in" / name / "left-over").write_text("x")
+    second = Inbox(tmp_path / "in", 10)
+    assert set((tmp_path / "in").iterdir()) == {first.folder, second.folder}
+    second.close()
+    assert (first.folder / "mine").exists() and not second.folder.exists()
+
+
+def test_a_second_program_on_the_same_data_leaves_the_uploads_of_the_first(
+    client: httpx.Client, site: Site
+) -> None:
+    token = put(client, "first.txt", b"Words of the first file.").json()["token"]
+    second = launch(site.services, port=0)
+    with httpx.Client(base_url=second.url, timeout=10, trust_env=False) as other:
+        other.get("/")
+        assert put(other, "other.txt", b"Words of another one.").status_code == 200
+    second.close()
+    later = put(client, "later.txt", b"Words of the later file.")
+    assert later.status_code == 200, later.text
+    trigger(client, "uploaded", {"tokens": [token, later.json()["token"]], "failed": []})
+    found = site.services.library.documents()
+    assert {document.name for document in found} == {"first.txt", "later.txt"}
+    for document in found:
+        site.services.library.delete(document.id)
+    assert waiting_files(site) == []
+
+
+def test_a_removed_folder_is_made_again(client: httpx.Client, site: Site) -> None:
+    shutil.rmtree(site.settings.data_dir / "incoming")
+    assert put(client, "a.txt", b"x").status_code == 200
+    shutil.rmtree(site.settings.data_dir / "incoming")
+
+
+@pytest.mark.parametrize(
+    ("number", "reason", "words"),
+    [(errno.ENOSPC, "disk_full", "is full"), (errno.EACCES, "not_saved", "could not save")],
+)
+def test_a_file_that_cannot_be_saved_is_answered_with_what_happened(
+    client: httpx.Client,
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    *,
+    number: int,
+    reason: str,
+    words: str,
+) -> None:
+    async def fails(*_: object) -> bool:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(Inbox, "_copy", fails)
+    answer = put(client, "a.txt", b"x")
+    assert (answer.status_code, answer.json()) == (500, {"error": reason})
+    assert waiting_files(site) == [], "no part of it stays"
+    captured = capfd.readouterr()
+    assert "Traceback" not in captured.out + captured.err
+    call = Call("", "", data={"failed": [{"name": "a.txt", "reason": reason}]})
+    (_, sentence), *_ = rejected_of(call, "en", 1)
+    assert words in sentence and "reload" not in sentence
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from chatbot.ui.inbox import Inbox, Waiting, clean_name
 
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 MAX_FILES_AT_ONCE = 50
-_REJECTIONS = ("too_large", "lost", "full", "refused")
+_REJECTIONS = ("too_large", "lost", "full", "refused", "disk_full", "not_saved")
 
 
 @dataclass(frozen=True, slots=True)

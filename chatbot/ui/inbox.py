@@ -6,6 +6,8 @@ the browser that sent it may redeem, so no request can name a path. Knows no doc
 
 from __future__ import annotations
 
+import errno
+import logging
 import re
 import secrets
 import shutil
@@ -23,12 +25,16 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from chatbot.store_runner import runner_lives, runner_name
+
 COOKIE = "chat_browser"
 ROUTE = "/local/upload"
 MAX_WAITING = 64
 """Files of one browser that may wait to be redeemed."""
 WAIT_LIMIT_S = 900.0
 MAX_NAME_CHARACTERS = 200
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
+_log = logging.getLogger(__name__)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -43,15 +49,19 @@ class Waiting:
 
 
 class Inbox:
-    """Owns the folder of waiting files. Made empty at the start, since its tokens are gone."""
+    """Owns the folder of this program's waiting files, one of several programs' under `parent`.
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
-        self.folder = folder
+    Programs may share a data folder, so each has a folder of its own there, named after its
+    process. What programs that have ended left behind is removed at the start: its tokens are gone.
+    """
+
+    def __init__(self, parent: Path, max_bytes: int) -> None:
+        self.folder = parent / runner_name().replace(":", "_")
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._waiting: dict[str, Waiting] = {}
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True)
+        _sweep(parent)
 
     def take(self, owner: str, token: str) -> Waiting | None:
         """The file behind `token` if this browser sent it; from now on the caller owns it."""
@@ -80,7 +90,7 @@ class Inbox:
         return full
 
     def close(self) -> None:
-        """Remove everything that was not read."""
+        """Remove everything of this program that was not read."""
         with self._lock:
             self._waiting.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -106,18 +116,31 @@ class Inbox:
             return JSONResponse({"error": "too_large"}, status_code=413)
         shown = clean_name(unquote(name))
         path = self.folder / (secrets.token_hex(16) + suffix_of(shown))
-        complete = False
         try:
-            with path.open("wb") as file:
-                complete = await self._copy(request, file)
+            complete = await self._save(request, path)
         except ClientDisconnect:
             return JSONResponse({"error": "lost"}, status_code=400)
-        finally:
-            if not complete:
-                path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.info("An upload could not be saved.", exc_info=True)
+            reason = "disk_full" if error.errno in _FULL_DISK else "not_saved"
+            return JSONResponse({"error": reason}, status_code=500)
         if not complete:
             return JSONResponse({"error": "too_large"}, status_code=413)
         return JSONResponse({"token": self.put(path, shown, owner)})
+
+    async def _save(self, request: Request, path: Path) -> bool:
+        """Write the body to `path`; False if it is too large. Leaves no part of a file behind."""
+        complete = False
+        try:
+            # Someone may have cleaned up the data folder since the last file.
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as file:
+                fits = await self._copy(request, file)
+            complete = fits
+        finally:
+            if not complete:
+                path.unlink(missing_ok=True)
+        return complete
 
     async def _copy(self, request: Request, file: IO[bytes]) -> bool:
         size_bytes = 0
@@ -127,6 +150,16 @@ class Inbox:
                 return False
             await to_thread.run_sync(file.write, piece)
         return True
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what stands under `parent` and belongs to no program that is running."""
+    for entry in parent.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            if not runner_lives(entry.name.replace("_", ":")):
+                shutil.rmtree(entry, ignore_errors=True)
+        else:
+            entry.unlink(missing_ok=True)
 
 
 def clean_name(name: str) -> str:

@@ -85,7 +85,10 @@
       let answer = {};
       try { answer = JSON.parse(request.responseText); } catch { /* answered below */ }
       if (request.status === 200 && answer.token) resolve({ token: answer.token });
-      else resolve({ name: file.name, reason: answer.error || 'refused' });
+      else {
+        const reason = answer.error || (request.status >= 500 ? 'not_saved' : 'refused');
+        resolve({ name: file.name, reason });
+      }
     };
     request.onerror = () => resolve({ name: file.name, reason: 'lost' });
     request.send(file);
