@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,10 @@ from cli import ROOT, inside, program
 
 from chatbot.commands import COMMANDS
 from chatbot.console import Console
+from chatbot.engine.base import Engine
+from chatbot.engine.lazy import LazyEngine, LoadHandle
+from chatbot.errors import ModelError
+from chatbot.services import Services
 from chatbot.settings import Settings
 
 
@@ -135,6 +141,32 @@ def test_without_a_command_the_page_is_served(monkeypatch: pytest.MonkeyPatch) -
     for arguments in ((), ("serve",), ("--port", "1234")):
         assert inside(*arguments).code == 0
     assert [settings.port for settings in served] == [7860, 7860, 1234]
+
+
+@pytest.mark.parametrize("fails", [True, False], ids=["fails", "loads_until_the_end"])
+def test_serve_says_once_that_the_model_cannot_be_loaded(
+    fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+
+    def load(handle: LoadHandle) -> Engine:
+        if not fails:
+            over.wait()
+        raise ModelError("There is no model 'demoo'; check the name.")
+
+    def page(services: Services) -> None:
+        assert isinstance(services.engine, LazyEngine)
+        services.engine.wait(0.5)
+        time.sleep(0.5)
+
+    monkeypatch.setattr("chatbot.services.load_engine", lambda settings: LazyEngine(load))
+    monkeypatch.setattr("chatbot.ui.server.serve", page)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    outcome = inside("serve", "--embedding-model", "none")
+    over.set()
+    assert outcome.code == 0
+    assert outcome.err.count("There is no model 'demoo'; check the name.") == int(fails)
+    assert "closed" not in outcome.err
 
 
 def test_app_py_is_the_same_program() -> None:

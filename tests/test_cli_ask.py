@@ -36,6 +36,19 @@ def test_ask_streams_the_answer_for_people(folder: Path, scripted: UseScript) ->
     outcome = inside("ask", "언제?", "--documents", folder / "tower.txt", *KEYWORDS_ONLY)
     assert outcome.code == 0
     assert outcome.out.splitlines()[0] == "1915년에 세워졌습니다."
+    assert "small English demo model" in outcome.err
+
+
+def test_unsupported_statements_are_one_line(folder: Path, scripted: UseScript) -> None:
+    scripted(["The moon is a large cheese. Seven whales own the harbour bank."])
+    outcome = inside(
+        *("ask", "When was the tower built?", "--documents", folder / "tower.txt"),
+        *("--model", "another", *KEYWORDS_ONLY),
+    )
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("not found in the documents") == 1
+    assert "2 statements are not found in the documents; --json lists them." in outcome.out
+    assert "demo model" not in outcome.err
 
 
 def test_a_failed_reply_is_exit_code_1_and_keeps_what_there_is(
@@ -90,6 +103,21 @@ def test_a_missing_file_among_others_has_its_own_line(
     )
     assert outcome.code == 0
     assert [line["status"] for line in outcome.lines] == ["indexed", "error"]
+    alone = inside("ingest", folder / "none.txt", "--data-dir", tmp_path / "data", *KEYWORDS_ONLY)
+    assert alone.code == 2
+    assert alone.err == f"chatbot: {outcome.lines[1]['message']}\n"
+
+
+def test_an_empty_library_and_single_things_are_said_so(
+    folder: Path, tmp_path: Path, scripted: UseScript
+) -> None:
+    scripted([])
+    own = ("--data-dir", tmp_path / "data", *KEYWORDS_ONLY)
+    listed = inside("ingest", "--list", *own)
+    assert (listed.code, listed.out) == (0, "")
+    assert "The library is empty" in listed.err
+    assert "1 chunk." in inside("ingest", folder / "tower.txt", *own).out
+    assert "(1 chunk)" in inside("ingest", "--list", *own).out
 
 
 def test_plan_needs_no_weights_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:

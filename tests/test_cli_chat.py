@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from cli import KEYWORDS_ONLY, Outcome, UseScript, inside
 
+from chatbot.engine.base import Engine
+from chatbot.engine.lazy import LazyEngine, LoadHandle
+from chatbot.errors import ModelError
+
 
 @pytest.fixture
 def piped(
@@ -43,8 +47,38 @@ def test_the_commands_of_the_chat(piped: Callable[..., Outcome], folder: Path) -
     asked, again, in_a_prompt, opened = 1, 1, 1, 1
     assert outcome.out.count("An answer.") == asked + again + in_a_prompt + opened
     assert "tokens for: Hello?" in outcome.out and "tokens for: And then?" in outcome.out
-    assert "tower.txt  (1 chunks)" in outcome.out
+    assert "tower.txt  (1 chunk)" in outcome.out
     assert "never asked" not in outcome.out
+
+
+def test_a_missing_file_does_not_keep_the_others_out(
+    piped: Callable[..., Outcome], folder: Path
+) -> None:
+    outcome = piped(f"/add '{folder / 'tower.txt'}' none.txt", "/documents", "/list")
+    assert "There is no file or folder none.txt; check the path." in outcome.err
+    assert "tower.txt  (1 chunk)" in outcome.out
+    assert outcome.code == 0
+
+
+@pytest.mark.parametrize("line", ["/context What?", "/documents", "/add none.txt", "/help"])
+def test_no_conversation_is_kept_before_the_first_question(
+    line: str, piped: Callable[..., Outcome]
+) -> None:
+    outcome = piped(line, "/list", "Hello?", "/list")
+    assert "There are no conversations yet." in outcome.err
+    assert "Hello?  (1 turn)" in outcome.out
+
+
+def test_a_model_that_cannot_be_loaded_ends_the_chat_before_the_first_line(
+    piped: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(handle: LoadHandle) -> Engine:
+        raise ModelError("There is no model 'demoo'; check the name.")
+
+    monkeypatch.setattr("chatbot.services.load_engine", lambda settings: LazyEngine(fail))
+    outcome = piped("/list")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.endswith("chatbot: There is no model 'demoo'; check the name.\n")
 
 
 @pytest.mark.parametrize(

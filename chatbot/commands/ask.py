@@ -13,6 +13,7 @@ from chatbot.commands.common import (
     add_json,
     check_paths,
     checked_text,
+    note_demo,
     read_documents,
     wait_for_engine,
 )
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         with closing(build_services(private, progress=console.model_progress)) as services:
             ids = read_documents(services.library, arguments.documents, console)
             wait_for_engine(services.engine, console)
+            if not arguments.json:
+                note_demo(settings, console)
             conversation = services.store.create_conversation()
             services.store.set_documents(conversation.id, list(ids.values()))
             events = services.chat.reply(conversation.id, question)
@@ -49,7 +52,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if arguments.json:
         console.json(turn_record(turn))
     else:
-        for line in sources_text(turn):
+        for line in sources_text(turn, listed_by="; --json lists them"):
             console.result(line)
     if turn.finish in ("error", "memory"):
         raise EngineError(turn.notices[-1].text)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from contextlib import closing, redirect_stdout
 
+from chatbot.commands.common import wait_for_engine
 from chatbot.commands.terminal import Leave, Terminal
 from chatbot.console import Console
 from chatbot.errors import ChatbotError, InputError
@@ -19,10 +20,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
-    """Exit code 1 when a piped question failed; a person has seen what went wrong."""
+    """Exit code 1 when a piped question failed; a person has seen what went wrong.
+
+    Raises ModelError before the first line is read when the model cannot be loaded.
+    """
     interactive = sys.stdin.isatty()
     failed = False
     with closing(build_services(settings, progress=console.model_progress)) as services:
+        wait_for_engine(services.engine, console)
         terminal = Terminal(services, console)
         if interactive:
             terminal.greet()

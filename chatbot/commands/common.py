@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from chatbot.console import Console
 from chatbot.engine.base import Engine
 from chatbot.errors import ChatbotError, InputError, ModelError
 from chatbot.records import to_plain
+from chatbot.settings import Settings
 from retrieval.pipeline import IngestProgress, Library
 from retrieval.types import IngestReport
 
@@ -48,9 +50,31 @@ def checked_text(text: str, what: str) -> str:
 
 def check_paths(paths: Sequence[Path]) -> None:
     """Raise InputError for the first path that is not there."""
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"There is no file or folder {path}; check the path.")
+    for missing in split_missing(paths)[1]:
+        raise InputError(missing.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A path that is not there, and the sentence for it."""
+
+    path: Path
+    text: str
+
+
+def split_missing(paths: Sequence[Path]) -> tuple[list[Path], list[Missing]]:
+    """The paths that are there, and those that are not."""
+    there = [path for path in paths if path.exists()]
+    return there, [
+        Missing(path, f"There is no file or folder {path}; check the path.")
+        for path in paths
+        if path not in there
+    ]
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 turn", "2 turns"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def read_documents(library: Library, paths: Sequence[Path], console: Console) -> dict[str, str]:
@@ -84,6 +108,12 @@ def ingest_record(report: IngestReport) -> dict[str, Any]:
     """A report as its JSON object."""
     keys = ("file", "status", "pages", "chunks", "removed_lines", "message")
     return {key: to_plain(getattr(report, key)) for key in keys}
+
+
+def note_demo(settings: Settings, console: Console) -> None:
+    """Say that the demo model is one, so that nobody takes its answers for a real model's."""
+    if settings.model == "demo":
+        console.note("This is a small English demo model; --model chooses a better one.")
 
 
 def wait_for_engine(engine: Engine, console: Console) -> None:

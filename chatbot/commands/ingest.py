@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from chatbot.commands.common import (
     add_json,
-    check_paths,
+    counted,
     ingest_record,
     note_progress,
+    split_missing,
 )
 from chatbot.console import Console
 from chatbot.errors import InputError
@@ -33,8 +35,9 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """Exit code 1 when files were given and none of them could be read."""
     if not (arguments.paths or arguments.list or arguments.remove):
         raise InputError("Nothing to ingest; name files or folders, or use --list or --remove.")
-    if not any(path.exists() for path in arguments.paths):
-        check_paths(arguments.paths)  # a few missing ones among others get a line each instead
+    there, missing = split_missing(arguments.paths)
+    if missing and not there:
+        raise InputError(missing[0].text)  # a few missing among others get a line each instead
     make_private(settings.data_dir)
     count = count_with(load_model_tokenizer(settings, progress=console.model_progress))
     with closing(open_library(settings, count, progress=console.model_progress)) as library:
@@ -42,8 +45,9 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
             _remove(library, arguments.remove, console)
         code = 0
         if arguments.paths:
-            reports = library.ingest_tree(arguments.paths, progress=note_progress(console))
-            code = _report(reports, console, as_json=arguments.json)
+            reports = library.ingest_tree(there, progress=note_progress(console))
+            lost = [IngestReport(str(m.path), "error", message=m.text) for m in missing]
+            code = _report(chain(reports, lost), console, as_json=arguments.json)
         if arguments.list:
             _list(library, console, as_json=arguments.json)
     return code
@@ -56,7 +60,7 @@ def _report(reports: Iterable[IngestReport], console: Console, *, as_json: bool)
         if as_json:
             console.json(ingest_record(report))
         else:
-            chunks = f"{report.chunks} chunks. " if report.status == "indexed" else ""
+            chunks = f"{counted(report.chunks, 'chunk')}. " if report.status == "indexed" else ""
             console.result(f"{report.status:<10} {report.file}  {chunks}{report.message}".rstrip())
     if n_files == 0:
         console.note("There is no document of a known format in what was named.")
@@ -64,12 +68,15 @@ def _report(reports: Iterable[IngestReport], console: Console, *, as_json: bool)
 
 
 def _list(library: Library, console: Console, *, as_json: bool) -> None:
-    for info in library.documents():
+    documents = library.documents()
+    if not documents:
+        console.note("The library is empty; 'ingest PATH' adds files and folders.")
+    for info in documents:
         if as_json:
             console.json(to_plain(info))
         else:
-            pages = f"{info.pages} pages, " if info.pages else ""
-            console.result(f"{info.id}  {info.name}  ({pages}{info.chunks} chunks)")
+            pages = f"{counted(info.pages, 'page')}, " if info.pages else ""
+            console.result(f"{info.id}  {info.name}  ({pages}{counted(info.chunks, 'chunk')})")
 
 
 def _remove(library: Library, name: str, console: Console) -> None:

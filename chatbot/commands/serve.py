@@ -6,14 +6,17 @@ import argparse
 import logging
 import signal
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from types import FrameType
 
 from chatbot.console import Console
+from chatbot.engine.base import Engine
 from chatbot.services import build_services
 from chatbot.settings import Settings
 
 TERMINATED = 143
+_POLL_S = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,12 +28,36 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _end_tidily)
     logging.getLogger("uvicorn.error").addFilter(_no_cancelled_waits)
-    with closing(build_services(settings, progress=console.model_progress)) as services:
+    with (
+        closing(build_services(settings, progress=console.model_progress)) as services,
+        _failure_told(services.engine, console),
+    ):
         # The page's library takes seconds to import: the model loads meanwhile.
         from chatbot.ui.server import serve
 
         serve(services)
     return 0
+
+
+@contextmanager
+def _failure_told(engine: Engine, console: Console) -> Iterator[None]:
+    """Say once on stderr when the model cannot be loaded: not everyone looks at the page first."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while (status := engine.status).state == "loading" and not ended.wait(_POLL_S):
+            pass
+        # An engine that is closed counts as failed, too; that is no news.
+        if status.state == "failed" and not ended.is_set():
+            console.note(f"chatbot: {status.message}")
+
+    thread = threading.Thread(target=watch, name="load-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _no_cancelled_waits(record: logging.LogRecord) -> bool:

@@ -22,15 +22,20 @@ def trace_table(trace: PromptTrace) -> str:
     return "\n".join(lines)
 
 
-def sources_text(turn: Turn) -> Iterator[str]:
-    """The sources of a reply, the best-matching sentence, and what no source supports."""
+def sources_text(turn: Turn, *, listed_by: str = "") -> Iterator[str]:
+    """The sources of a reply, the best-matching sentence, and how much no source supports.
+
+    `listed_by` ends the sentence on what is not supported with where to see it.
+    """
     for citation in turn.citations:
         yield f"[{citation.label}] {where(citation)}: {_short(citation.quote, 200)}"
     if turn.best_sentence is not None:
         quote = " ".join(turn.best_sentence.quote.split())
         yield f"Best match in {where(turn.best_sentence)}: {quote}"
-    for sentence in turn.unsupported:
-        yield f"No source supports: {_short(sentence, 200)}"
+    if turn.unsupported:
+        n = len(turn.unsupported)
+        what = "1 statement is" if n == 1 else f"{n} statements are"
+        yield f"{what} not found in the documents{listed_by}."
 
 
 def where(citation: Citation) -> str:

@@ -9,12 +9,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from chatbot.chat_events import ChatEvent
-from chatbot.commands.common import check_paths, checked_text, read_documents, wait_for_engine
+from chatbot.commands.common import (
+    checked_text,
+    counted,
+    note_demo,
+    read_documents,
+    split_missing,
+    wait_for_engine,
+)
 from chatbot.commands.replying import ctrl_c_sets, follow
 from chatbot.commands.table import sources_text, trace_table
 from chatbot.console import Console
 from chatbot.errors import EngineError, InputError
-from chatbot.messages import Conversation
+from chatbot.messages import Conversation, PromptTrace
+from chatbot.records import new_id
 from chatbot.services import Services
 
 LISTED = 20
@@ -57,6 +65,7 @@ class Terminal:
 
     def greet(self) -> None:
         self._console.note(f"Model: {self._services.settings.model}. /help explains the commands.")
+        note_demo(self._services.settings, self._console)
 
     def handle(self, line: str) -> None:
         """One line: a command, or a question. Raises Leave, and errors with their sentence."""
@@ -71,11 +80,12 @@ class Terminal:
             self._commands[name](rest.strip())
             return
         question = checked_text(text[1:] if text.startswith("//") else text, "The question")
+        # Before there is a conversation: a failure must not leave an empty one behind.
+        wait_for_engine(self._services.engine, self._console)
         conversation_id = self._conversation()
         self._reply(lambda stop: self._services.chat.reply(conversation_id, question, stop=stop))
 
     def _reply(self, start: Callable[[threading.Event], Iterator[ChatEvent]]) -> None:
-        wait_for_engine(self._services.engine, self._console)
         stop = threading.Event()
         with ctrl_c_sets(stop):
             turn = follow(start(stop), self._console, streamed=True)
@@ -103,7 +113,7 @@ class Terminal:
         for number, info in enumerate(infos[:LISTED], start=1):
             mark = "*" if info.id == self._conversation_id else " "
             title = info.title or "(no title)"
-            self._console.result(f"{mark}{number:>3}  {title}  ({info.turns} turns)")
+            self._console.result(f"{mark}{number:>3}  {title}  ({counted(info.turns, 'turn')})")
         if not infos:
             self._console.note("There are no conversations yet.")
 
@@ -120,13 +130,14 @@ class Terminal:
     def _retry(self, rest: str) -> None:
         if self._conversation_id is None:
             raise InputError("There is no question to answer again; type one first.")
+        wait_for_engine(self._services.engine, self._console)
         conversation_id = self._conversation_id
         self._reply(lambda stop: self._services.chat.retry(conversation_id, stop=stop))
 
     def _context(self, rest: str) -> None:
         if rest:
             wait_for_engine(self._services.engine, self._console)
-            trace = self._services.chat.context(self._conversation(), rest)
+            trace = self._trace_of(rest)
         else:
             turns = self._loaded().turns if self._conversation_id else ()
             shown = self._services.store.load_trace(turns[-1].id) if turns else None
@@ -135,11 +146,17 @@ class Terminal:
             trace = shown
         self._console.result(trace_table(trace))
 
+    def _trace_of(self, question: str) -> PromptTrace:
+        chat = self._services.chat
+        if self._conversation_id is not None:
+            return chat.context(self._conversation_id, question)
+        return chat.builder.build(Conversation(id=new_id()), question, chat.budget()).trace
+
     def _documents(self, rest: str) -> None:
         ids = self._loaded().document_ids if self._conversation_id else ()
         infos = [info for info in self._services.library.documents() if info.id in ids]
         for info in infos:
-            self._console.result(f"  {info.name}  ({info.chunks} chunks)")
+            self._console.result(f"  {info.name}  ({counted(info.chunks, 'chunk')})")
         if not infos:
             self._console.note("This conversation has no documents; /add PATH adds some.")
 
@@ -151,8 +168,12 @@ class Terminal:
         paths = [Path(part.strip("\"'")) for part in parts]
         if not paths:
             raise InputError("Name files or folders, such as /add report.pdf.")
-        check_paths(paths)
-        added = read_documents(self._services.library, paths, self._console)
+        there, missing = split_missing(paths)
+        if not there:
+            raise InputError(" ".join(one.text for one in missing))
+        for one in missing:
+            self._console.note(one.text)
+        added = read_documents(self._services.library, there, self._console)
         conversation = self._loaded()
         together = dict.fromkeys((*conversation.document_ids, *added.values()))
         self._services.store.set_documents(conversation.id, list(together))
