@@ -225,10 +225,10 @@ def _left_out(
     if pieces.summary is not None and not allocation.summary:
         dropped.append(Dropped(_preview(pieces.summary.segment), "no room"))
     dropped += _turns_left_out(request, pieces, allocation)
+    # An excerpt whose turn is in the prompt whole is not missing there.
+    shown = allocation.redundant.union(allocation.recalled)
     for index, piece in enumerate(pieces.recalled):
-        if index in allocation.redundant:
-            dropped.append(Dropped(_preview(piece.segment), "its turn is in the prompt whole"))
-        elif index not in allocation.recalled:
+        if index not in shown:
             dropped.append(Dropped(_preview(piece.segment), "no room"))
     for piece in pieces.passages[allocation.passages :]:
         dropped.append(Dropped(_preview(piece.segment), "no room"))

@@ -5,6 +5,7 @@ Knows no model and no page: an `Engine` makes the reply, and whoever iterates `r
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,16 +16,18 @@ from chatbot.budget import ContextBudget
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
 from chatbot.citing import cite
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
-from chatbot.errors import ChatbotError, EngineError, InputError
+from chatbot.errors import ChatbotError, EngineError, InputError, StoreError
 from chatbot.fold_job import FoldJob
 from chatbot.folding import Folding
-from chatbot.messages import Conversation, Notice, PromptTrace
+from chatbot.messages import Conversation, Notice, PromptTrace, Turn
 from chatbot.prompting import PromptBuilder
 from chatbot.reply_queue import ReplyQueue
 from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.pipeline import Library
+
+log = logging.getLogger(__name__)
 
 __all__ = [
     "Chat",
@@ -42,6 +45,7 @@ DEMO_WINDOW_TOKENS = 2048
 """A small model on a CPU reads some 600 tokens a second: a longer window only makes it slow."""
 MAX_WINDOW_TOKENS = 8192
 QUEUE_POLL_S = 0.2
+RETRY_TEMPERATURE, RETRY_TOP_P = 0.7, 0.9
 
 
 class Chat:
@@ -60,6 +64,7 @@ class Chat:
         self._queue = ReplyQueue()
         self._lock = threading.Lock()
         self._running: dict[str, threading.Event] = {}
+        self._unsaved: list[tuple[str, Turn]] = []
         self._builder: PromptBuilder | None = None
         job = FoldJob(
             settings,
@@ -93,11 +98,17 @@ class Chat:
         stop: threading.Event | None = None,
         sampling: SamplingParams | None = None,
     ) -> Iterator[ChatEvent]:
-        """Answer the last question again; its old turn is replaced."""
+        """Answer the last question again; its old turn is replaced.
+
+        A reply that had come to its end is drawn anew with some chance in it, since greedy
+        decoding would only say the same again.
+        """
         conversation = self._store.load(conversation_id)
         if not conversation.turns:
             raise InputError("There is no question to answer again; type one first.")
         last = conversation.turns[-1]
+        if sampling is None and last.finish in ("stop", "length"):
+            sampling = self._livelier()
         return self._reply(conversation_id, last.question, last.id, stop, sampling)
 
     def edit(
@@ -140,11 +151,14 @@ class Chat:
         return self._folding.wait(timeout_s)
 
     def close(self) -> None:
-        """Stop all replies and folds. Idempotent."""
+        """Stop all replies and folds, and store what is left to store. Idempotent."""
         with self._lock:
             for event in self._running.values():
                 event.set()
+            unsaved = bool(self._unsaved)
         self._folding.close()
+        if unsaved:
+            self._save_unsaved()
 
     @property
     def builder(self) -> PromptBuilder:
@@ -171,6 +185,7 @@ class Chat:
             raise InputError("The question is empty; type one first.")
         stop = stop or threading.Event()
         with self._only_reply(conversation_id, stop):
+            self._save_unsaved()
             self._folding.cancel(conversation_id)
             conversation, notices = self._prepare(conversation_id, text, replacing)
             budget = self.budget()
@@ -266,20 +281,48 @@ class Chat:
     def _save(self, conversation_id: str, run: ReplyRun) -> None:
         run.stored = True
         run.turn = run.result(self._engine.tokenizer.name)
-        if run.turn.reply and run.prompt.passages:
-            run.turn = cite(run.turn, run.prompt.passages)
-        self._store.finish_turn(conversation_id, run.turn)
+        if run.turn.reply and run.prompt.passages and self._library is not None:
+            run.turn = cite(run.turn, run.prompt.passages, self._library.pages)
+        try:
+            self._store.finish_turn(conversation_id, run.turn)
+        except StoreError as error:
+            sentence = f"The reply could not be stored yet and is kept until it can: {error}"
+            run.turn = run.with_notice(Notice("not_stored", sentence))
+            with self._lock:
+                self._unsaved.append((conversation_id, run.turn))
+
+    def _save_unsaved(self) -> None:
+        """Store the replies that could not be stored when they ended."""
+        with self._lock:
+            waiting, self._unsaved = self._unsaved, []
+        for position, (conversation_id, turn) in enumerate(waiting):
+            try:
+                self._store.finish_turn(conversation_id, turn)
+            except StoreError as error:
+                if conversation_id in {info.id for info in self._store.list_conversations()}:
+                    with self._lock:
+                        self._unsaved = waiting[position:] + self._unsaved
+                    return
+                log.warning("A reply in a chat that was deleted is dropped: %s", error)
 
     def _params(self, sampling: SamplingParams | None, budget: ContextBudget) -> SamplingParams:
+        return replace(sampling or self._sampling(), max_tokens=budget.reply_tokens)
+
+    def _sampling(self) -> SamplingParams:
         s = self._settings
-        params = sampling or SamplingParams(
+        return SamplingParams(
             temperature=s.temperature,
             top_p=s.top_p,
             repetition_penalty=s.repetition_penalty,
             seed=s.seed,
             stop=s.stop,
         )
-        return replace(params, max_tokens=budget.reply_tokens)
+
+    def _livelier(self) -> SamplingParams:
+        usual = self._sampling()
+        if usual.temperature > 0:
+            return usual
+        return replace(usual, temperature=RETRY_TEMPERATURE, top_p=RETRY_TOP_P)
 
 
 def before_turn(conversation: Conversation, turn_id: str | None) -> Conversation:

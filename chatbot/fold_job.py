@@ -101,7 +101,7 @@ class FoldJob:
         if self._settings.summary == "off":
             return None
         encoder = self._builder().encoder
-        finished = [turn for turn in conversation.turns if turn.finish != "running"]
+        finished = takewhile(lambda turn: turn.finish != "running", conversation.turns)
         s = self._settings
         return plan_fold(
             [encoder.turn(turn).tokens for turn in finished],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import prompts
 from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
@@ -185,9 +186,16 @@ class PromptBuilder:
     ) -> Sequence[Excerpt]:
         if not conversation.turns or self._settings.recall_share <= 0:
             return ()
-        return self._recall.of(conversation).search(
+        found = self._recall.of(conversation).search(
             query, question=question, limit_tokens=min(budget.limit_tokens, EXCERPT_TOKENS)
         )
+        if not budget.pinned_turns:
+            return found
+        # Turns since the last fold are in the prompt whole. What is recalled beside them is read
+        # anew each time, so it keeps to its share even where there is room for more.
+        covered = conversation.summary.covers if conversation.summary else 0
+        folded = [excerpt for excerpt in found if excerpt.position < covered]
+        return within(folded, int(self._settings.recall_share * budget.limit_tokens))
 
     def _passages(
         self, query: str, document_ids: Sequence[str], budget: ContextBudget, free_tokens: int
@@ -217,6 +225,12 @@ class PromptBuilder:
             if passage.chunk_id not in ranked
         ]
         return Found((*found, *rest), whole_scope=True, searched=True)
+
+
+def within(excerpts: Sequence[Excerpt], limit_tokens: int) -> list[Excerpt]:
+    """The best excerpts, up to `limit_tokens` of text in all."""
+    used = list(accumulate(excerpt.tokens for excerpt in excerpts))
+    return [e for e, tokens in zip(excerpts, used, strict=True) if tokens <= limit_tokens]
 
 
 def for_standalone(budget: ContextBudget) -> ContextBudget:

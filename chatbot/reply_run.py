@@ -57,3 +57,7 @@ class ReplyRun:
             tokenizer_name=tokenizer_name,
             notices=(*self.prompt.trace.notices, *self.notices),
         )
+
+    def with_notice(self, notice: Notice) -> Turn:
+        """The turn with one more notice."""
+        return replace(self.turn, notices=(*self.turn.notices, notice))

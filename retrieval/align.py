@@ -18,6 +18,8 @@ SPECIFIC_WEIGHT, QUESTION_WEIGHT = 3.0, 0.4
 """Where a statement stands is told by its numbers and names first; the words of the question help
 to choose between places that hold the same answer."""
 MIN_QUESTION_SHARE = 0.2
+MIN_DENIED_WORDS = 2
+"""From so many own words on, a statement must say yes or no as its source does."""
 PAIR_GAIN = 1.5
 """Two sentences are cited in place of one only if they hold clearly more of the statement."""
 
@@ -32,6 +34,12 @@ _ENDINGS = re.compile(
     r"(?:입니다|이었습니다|였습니다|습니다|합니다|됩니다|이에요|예요|이다|이며|이고|이라고|라고|으로서|으로"
     r"|에서는|에서|에게|까지|부터|이라는|라는|에는|은|는|이|가|을|를|의|에|로|와|과|도|만|다|요)$"
 )
+_DENIAL = re.compile(
+    r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b"
+    r"|(?<![가-힣])(?:안|못)\s|않|없|아니|못하|못했|금지",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"^\s*#{1,6}\s")
 _FRAME_TEXT = """according to the document documents passage passages text texts source sources
 context answer answers question states stated says mentions mentioned given provided information
 based following described sure certainly yes course hello thanks thank welcome glad help please
@@ -99,7 +107,7 @@ def align(
             continue
         supporting = [labelled for labelled in passages if _supports(labelled.passage, statement)]
         place = _best_place(statement, [p for p in places if p.labelled in supporting], asked)
-        if place is None:
+        if place is None or _contradicts(sentence, statement, place):
             unsupported.append(sentence)
         else:
             passage = place.labelled.passage
@@ -117,7 +125,9 @@ def best_sentence(question: str, passages: Sequence[Labelled]) -> Citation | Non
     terms = content_terms(question)
     if not terms:
         return None
-    places = _places(passages)
+    found = _places(passages)
+    # A heading names what the sentences below it say; alone it answers nothing.
+    places = [place for place in found if not _is_heading(place)] or found
     weights = _weights(terms, places)
     ranks = {labelled.label: rank for rank, labelled in enumerate(passages)}
     best, best_score = None, 0.0
@@ -165,6 +175,18 @@ def _holds(known: Iterable[str], word: frozenset[str]) -> bool:
     return 2 * len(word.intersection(known)) > len(word)
 
 
+def _contradicts(sentence: str, statement: _Statement, place: _Place) -> bool:
+    """Whether only one of the two is a denial ("dogs are allowed", "dogs are not allowed").
+
+    A bare answer ("It is 24.") says neither; a long source may deny something else.
+    """
+    words = [word for word in statement.words if not _DENIAL.search(" ".join(word))]
+    close = len(place.terms) <= 3 * max(len(statement.words), 1) + 4
+    if len(words) < MIN_DENIED_WORDS or not close:
+        return False
+    return bool(_DENIAL.search(sentence)) != bool(_DENIAL.search(place.text))
+
+
 def _best_place(statement: _Statement, places: Sequence[_Place], asked: set[str]) -> _Place | None:
     """The sentence that holds most of the statement, or two neighbours that hold clearly more."""
     single, score = _best(statement, places, asked)
@@ -195,6 +217,11 @@ def _places(passages: Sequence[Labelled]) -> list[_Place]:
     ]
 
 
+def _is_heading(place: _Place) -> bool:
+    text = place.text
+    return bool(_HEADING.match(text)) or (len(text.split()) <= 4 and text[-1:].isalnum())
+
+
 def _pairs(places: Sequence[_Place]) -> list[_Place]:
     return [
         _Place(first.labelled, first.start, second.end, first.terms | second.terms)
@@ -204,9 +231,9 @@ def _pairs(places: Sequence[_Place]) -> list[_Place]:
 
 
 def _weights(terms: set[str], places: Sequence[_Place]) -> dict[str, float]:
-    """Terms that stand in few sentences say more."""
+    """Terms that stand in few sentences say more; of a handful of sentences none is common."""
     counts = {term: sum(term in place.terms for place in places) for term in terms}
-    return {term: 1.0 / (1.0 + counts[term] / max(len(places), 1) * 4) for term in terms}
+    return {term: 1.0 / (1.0 + 4 * counts[term] / max(len(places), 8)) for term in terms}
 
 
 def _numbers(text: str) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from retrieval.chunk import pages_of
 from retrieval.embed import Embedder
 from retrieval.files import Originals, walk
 from retrieval.index import Index, Window
@@ -140,6 +141,13 @@ class Library:
     def chunks(self, document_id: str) -> list[Passage]:
         """All passages of a document, in order, for prompts that hold it whole."""
         return self._index.passages(document_id)
+
+    def pages(self, document_id: str, start: int, end: int) -> tuple[int | None, int | None]:
+        """First and last page of these characters; None, None without pages or document."""
+        document = self._index.document(document_id)
+        if document is None:
+            return None, None
+        return pages_of(document.pages, [page.start for page in document.pages], start, end)
 
     def delete(self, document_id: str) -> None:
         """Remove a document with its chunks, keywords, vectors and file, if it is there."""

@@ -80,6 +80,26 @@ def test_what_states_nothing_is_neither(reply: str) -> None:
     assert align(reply, SOURCES) == ((), ())
 
 
+@pytest.mark.parametrize(
+    ("reply", "source"),
+    [
+        ("The flat allows dogs.", "Dogs are not allowed in the flat."),
+        ("Dogs are not allowed in the flat.", "The flat allows dogs and cats."),
+        ("개를 아파트에서 키울 수 있습니다.", "아파트에서 개를 키울 수 없습니다."),
+    ],
+)
+def test_a_denial_does_not_support_its_opposite(reply: str, source: str) -> None:
+    assert align(reply, [labelled("1", source, "lease.md")]) == ((), (reply,))
+    citations, unsupported = align(source, [labelled("1", source, "lease.md")])
+    assert len(citations) == 1 and unsupported == ()
+
+
+def test_the_best_sentence_is_no_heading() -> None:
+    text = "# Warranty\n\nWarranty\n\nThe warranty lasts 24 months from purchase."
+    best = best_sentence("How long is the warranty?", [labelled("1", text, "manual.md")])
+    assert best is not None and "24 months" in best.quote
+
+
 def test_the_question_chooses_between_equal_numbers() -> None:
     text = "The north tower has 24 steps and a bell. The south tower has 24 windows and a clock."
     sources = [labelled("1", text, "towers.txt")]
