@@ -10,7 +10,7 @@ import pytest
 
 from chatbot.chat import Chat, ChatEvent, NoticeEvent, Queued, TextDelta, TurnDone
 from chatbot.engine.scripted import Script, ScriptedEngine, ScriptedReply
-from chatbot.errors import BudgetError, EngineError, InputError, OutOfMemoryError
+from chatbot.errors import BudgetError, EngineError, InputError, OutOfMemoryError, StoreError
 from chatbot.messages import Turn
 from chatbot.settings import Settings
 from chatbot.store import Store
@@ -179,6 +179,39 @@ def test_retry_replaces_the_last_turn(make: MakeChat) -> None:
     assert [t.reply for t in rig.store.load(rig.id).turns] == ["First.", "Third."]
     assert "Second." not in rig.prompts()[-1]
     assert rig.prompts()[-1] == rig.prompts()[-2]
+
+
+def test_a_retry_of_a_finished_reply_is_drawn_anew(make: MakeChat) -> None:
+    rig = make(["First.", "Second.", ScriptedReply("Third.", fail_after_tokens=0), "Fourth."])
+    rig.ask("One?")
+    list(rig.chat.retry(rig.id))
+    assert [call.params.temperature for call in rig.engine.calls] == [0.0, 0.7]
+    list(rig.chat.retry(rig.id))
+    # A reply that failed is simply made again.
+    list(rig.chat.retry(rig.id))
+    assert [call.params.temperature for call in rig.engine.calls[2:]] == [0.7, 0.0]
+
+
+def test_a_reply_that_cannot_be_stored_is_kept_and_stored_later(
+    make: MakeChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = make(["The first reply.", "The second reply."])
+
+    def locked(conversation_id: str, turn: Turn) -> None:
+        raise StoreError("The database is locked.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.store, "finish_turn", locked)
+        turn = rig.ask("One?")
+    assert turn.reply == "The first reply."
+    assert "not_stored" in [notice.code for notice in turn.notices]
+    assert rig.store.load(rig.id).turns[0].reply == ""
+    rig.ask("Two?")
+    assert [t.reply for t in rig.store.load(rig.id).turns] == [
+        "The first reply.",
+        "The second reply.",
+    ]
+    assert "The first reply." in rig.prompts()[-1]
 
 
 def test_retry_without_a_question_says_so(make: MakeChat) -> None:
