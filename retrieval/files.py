@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from retrieval.load import SUPPORTED_SUFFIXES
+from retrieval.load import SUPPORTED_SUFFIXES, document_name
 
 
 def walk(paths: Sequence[Path]) -> list[tuple[Path, str]]:
@@ -22,20 +22,21 @@ def walk(paths: Sequence[Path]) -> list[tuple[Path, str]]:
     found: list[tuple[Path, str]] = []
     for path in paths:
         if not path.is_dir():
-            found.append((path, path.name))
+            found.append((path, document_name(path.name)))
             continue
         root = path.resolve()
         for file in sorted(root.rglob("*")):
             inside = file.relative_to(root)
             hidden = any(part.startswith(".") for part in inside.parts)
             if file.is_file() and not hidden and file.suffix.lower() in SUPPORTED_SUFFIXES:
-                found.append((file, inside.as_posix()))
+                found.append((file, document_name(inside.as_posix())))
     return _distinct(found)
 
 
 def _distinct(files: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:
     """Each file once, under a name of its own: of two that are called alike, none may take the
-    other's place, so both get the name of their folder, or else their whole path."""
+    other's place, so both get the name of their folder, or else their whole path, or a number
+    (paths that differ only in bytes that no name shows)."""
     once: dict[str, tuple[Path, str]] = {}
     for path, name in files:
         # Not resolve(): a link is a document of its own.
@@ -44,8 +45,14 @@ def _distinct(files: Sequence[tuple[Path, str]]) -> list[tuple[Path, str]]:
     for longer in (lambda path: f"{path.parent.name}/{path.name}", Path.as_posix):
         counts = Counter(name for _, name in named)
         named = [
-            (path, name if counts[name] == 1 else longer(path.absolute())) for path, name in named
+            (path, name if counts[name] == 1 else document_name(longer(path.absolute())))
+            for path, name in named
         ]
+    seen: Counter[str] = Counter()
+    for number, (path, name) in enumerate(named):
+        seen[name] += 1
+        if seen[name] > 1:
+            named[number] = (path, f"{name} ({seen[name]})")
     return named
 
 

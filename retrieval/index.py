@@ -15,6 +15,7 @@ import numpy as np
 
 from retrieval.database import Database
 from retrieval.embed import Vectors
+from retrieval.load import document_name
 from retrieval.tables import (
     HEAD_WEIGHT,
     MAX_NAMED,
@@ -130,7 +131,8 @@ class Index:
             ]
 
     def by_name(self, name: str) -> DocumentInfo | None:
-        """The document of that name."""
+        """The document of that name, however its characters are composed."""
+        name = document_name(name)
         with self._database.read() as connection:
             row = connection.execute(f"{SELECT_INFO} WHERE d.name = ?", (name,)).fetchone()
         return info_of(row) if row else None

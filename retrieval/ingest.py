@@ -16,7 +16,7 @@ from retrieval.clean import clean
 from retrieval.embed import Embedder, window_spans
 from retrieval.files import Originals, digest
 from retrieval.index import Entry, Index, Window
-from retrieval.load import LoadLimits, load_file
+from retrieval.load import LoadLimits, check_file, document_name, load_file
 from retrieval.types import (
     Chunk,
     CleanDocument,
@@ -24,7 +24,6 @@ from retrieval.types import (
     DocumentInfo,
     IngestReport,
     IngestStatus,
-    LoadError,
     Passage,
     RetrievalError,
     passage_body,
@@ -35,6 +34,7 @@ BATCH_WINDOWS = 256
 BATCH_FILES = 64
 STEP_WINDOWS = 32
 """Windows between two looks at the cancel flag."""
+_COSTS_ONE_FILE = (RetrievalError, OSError, sqlite3.Error, UnicodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +117,10 @@ class Ingestor:
         yield from self._finished(waiting)
 
     def _prepared(self, path: Path, name: str) -> _Prepared | IngestReport:
+        name = document_name(name)
         try:
             self._step(name, "load", 0, 1)
+            check_file(path, self._rules.limits)
             sha256, n_bytes = digest(path)
             known = self._index.by_name(name)
             if known and known.sha256 == sha256:
@@ -136,7 +138,7 @@ class Ingestor:
             if not chunks:
                 return _report(replace(info, id=""), "empty", _empty_message(document))
             windows = windows_of(chunks, self._embedder)
-        except (LoadError, RetrievalError, OSError) as error:
+        except _COSTS_ONE_FILE as error:
             return _failed(name, error)
         return _Prepared(path, info, document, tuple(chunks), windows)
 
@@ -186,7 +188,7 @@ class Ingestor:
                 entries,
                 also=lambda document_id: self._originals.keep(item.path, document_id),
             )
-        except (RetrievalError, OSError, sqlite3.Error) as error:
+        except _COSTS_ONE_FILE as error:
             return _failed(item.info.name, error)
         return _report(stored, "indexed", " ".join(stored.warnings))
 
@@ -247,12 +249,16 @@ def _report(info: DocumentInfo, status: IngestStatus, message: str) -> IngestRep
     )
 
 
-def _failed(name: str, error: RetrievalError | OSError | sqlite3.Error) -> IngestReport:
+def _failed(
+    name: str, error: RetrievalError | OSError | sqlite3.Error | UnicodeError
+) -> IngestReport:
     message = str(error)
     if isinstance(error, OSError):
         message = f"This file cannot be read or kept ({error.strerror or error})."
     elif isinstance(error, sqlite3.Error):
-        message = f"The document index cannot be written ({error}); is the disk full?"
+        message = f"The document index cannot be used ({error})."
+    elif isinstance(error, UnicodeError):
+        message = "This file holds characters that cannot be stored; save it anew as UTF-8."
     return IngestReport(name, "error", message=message)
 
 

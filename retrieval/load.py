@@ -51,8 +51,7 @@ def load_file(
     Raises LoadError with one sentence for whatever is wrong with the file or with reading it,
     and when `cancel` is set meanwhile.
     """
-    loader = _loader(path)
-    n_bytes = _checked_bytes(path, limits)
+    loader, n_bytes = check_file(path, limits)
     try:
         if loader.plain and n_bytes <= _PLAIN_BYTES:
             parsed = sanitized(loader.read(path, max_pages=limits.max_pages))
@@ -68,32 +67,37 @@ def load_file(
 
 def display_name(name: str) -> str:
     """A file's name as one clean line (NFC). Names in old encodings are read as such."""
-    base = name.replace("\\", "/").rsplit("/", 1)[-1]
+    return _readable(name.replace("\\", "/").rsplit("/", 1)[-1]) or "unnamed"
+
+
+def document_name(name: str) -> str:
+    """A path as the name of a document: each of its parts as `display_name` has it.
+
+    Never raises, and gives its own results back unchanged, so that names can be compared.
+    """
+    parts = [_readable(part) for part in name.split("/")]
+    root = "/" if name.startswith("/") else ""
+    return root + ("/".join(part for part in parts if part) or "unnamed")
+
+
+def _readable(name: str) -> str:
     try:
-        base.encode()
+        name.encode()
     except UnicodeEncodeError:  # bytes that are not UTF-8, as archives from Windows leave them
-        base = decode(os.fsencode(base)).text
-    return sanitize_line(base) or "unnamed"
+        try:
+            name = decode(os.fsencode(name)).text
+        except (LoadError, UnicodeError):  # bytes that are no text, or no bytes at all
+            name = name.encode("utf-8", "replace").decode()
+    return sanitize_line(name)
 
 
-def _loader(path: Path) -> Loader:
-    loader = LOADERS.get(path.suffix.lower())
-    if loader is None:
-        known = ", ".join(sorted(LOADERS))
-        kind = f"“{path.suffix}” files" if path.suffix else "files without a name ending"
-        raise LoadError(f"This program cannot read {sanitize_line(kind)}; it reads {known}.")
-    return loader
+def check_file(path: Path, limits: LoadLimits) -> tuple[Loader, int]:
+    """How to read the file, and its bytes. It is not opened: a pipe or a device never ends.
 
-
-def _checked_bytes(path: Path, limits: LoadLimits) -> int:
-    """The file's size. Pipes and devices, which might never end, are refused."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LoadError(f"This file cannot be opened ({reason}).") from error
-    if not stat.S_ISREG(status.st_mode):
-        raise LoadError("This is not a file; choose a file.")
+    Raises LoadError for what is no file, of an unknown format, too large or empty.
+    """
+    status = _status(path)
+    loader = _loader(path)
     if status.st_size > limits.max_bytes:
         size, most = status.st_size / 2**20, limits.max_bytes / 2**20
         raise LoadError(
@@ -101,7 +105,27 @@ def _checked_bytes(path: Path, limits: LoadLimits) -> int:
         )
     if status.st_size == 0:
         raise LoadError("This file is empty (0 bytes); upload it again.")
-    return status.st_size
+    return loader, status.st_size
+
+
+def _loader(path: Path) -> Loader:
+    loader = LOADERS.get(path.suffix.lower())
+    if loader is None:
+        known = ", ".join(sorted(LOADERS))
+        kind = f"“{_readable(path.suffix)}” files" if path.suffix else "files without a name ending"
+        raise LoadError(f"This program cannot read {sanitize_line(kind)}; it reads {known}.")
+    return loader
+
+
+def _status(path: Path) -> os.stat_result:
+    try:
+        status = path.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LoadError(f"This file cannot be opened ({reason}).") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise LoadError("This is not a file; choose a file.")
+    return status
 
 
 def _in_child(path: Path, limits: LoadLimits, cancel: threading.Event | None) -> Parsed:

@@ -32,8 +32,8 @@ def sanitize(text: str) -> str:
 
 def sanitize_line(text: str) -> str:
     """One line: for names, labels, titles and sentences. Blank runs become one space."""
-    text = unicodedata.normalize("NFC", sanitize(text))
-    return " ".join(_INVISIBLE.sub("", text).split())
+    text = _INVISIBLE.sub("", sanitize(text))  # before composing: a mark may part what composes
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def _surrogates(text: str) -> str:
