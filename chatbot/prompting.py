@@ -14,6 +14,7 @@ from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
 from chatbot.excerpts import Excerpt, several_voices
+from chatbot.fold_prompt import trim_to_cap
 from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
 from chatbot.messages import Conversation, Notice
@@ -25,6 +26,7 @@ from retrieval.pipeline import Library
 from retrieval.types import Passage
 
 EXCERPT_TOKENS = 4000
+SUMMARY_SLACK = 1.5
 """Of excerpts, at most so many tokens are looked at, however large the window is."""
 MOVED_SHARE = 0.9
 """Of the share of older turns, what recall gets when the question stands alone."""
@@ -71,6 +73,7 @@ class PromptBuilder:
         A question that does not fit keeps its head and tail, and the notice says so. Raises
         BudgetError when even that does not fit beside the system text.
         """
+        conversation = self._capped(conversation)
         language = self.language_of(conversation, question)
         system_text = self.system_text(conversation, language)
         shown, notices = self._fitting(question, system_text, language, budget)
@@ -93,6 +96,18 @@ class PromptBuilder:
             notices=notices,
         )
         return assemble(request, self.encoder)
+
+    def _capped(self, conversation: Conversation) -> Conversation:
+        """A summary from elsewhere may be longer than ours are: its first whole sentences stay.
+
+        Our own may exceed the cap a little when another tokenizer counts it.
+        """
+        summary, cap = conversation.summary, self._settings.summary_tokens
+        if summary is None or self.encoder.count(summary.text) <= SUMMARY_SLACK * cap:
+            return conversation
+        text = trim_to_cap(summary.text, cap, self.encoder.count)
+        kept = replace(summary, text=text) if text else None
+        return replace(conversation, summary=kept)
 
     def fits(self, conversation: Conversation, question: str, budget: ContextBudget) -> bool:
         """Whether the question fits a prompt whole."""

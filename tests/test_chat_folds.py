@@ -10,7 +10,7 @@ import pytest
 from chatbot.chat import Chat, TurnDone
 from chatbot.engine.scripted import ScriptedEngine, ScriptedReply
 from chatbot.errors import EngineError
-from chatbot.messages import Turn
+from chatbot.messages import RollingSummary, Turn
 from chatbot.settings import Settings
 from chatbot.store import Store
 
@@ -213,3 +213,17 @@ def test_the_front_of_the_next_prompt_is_read_ahead(tmp_path: Path) -> None:
     assert len(summaries) > 2
     chat.close()
     store.close()
+
+
+def test_a_summary_from_elsewhere_is_held_to_the_cap(make: Make) -> None:
+    rig = make(good, summary="off")
+    turns = rig.talk(4)
+    text = "The user has many chairs. " * 200
+    summary = RollingSummary(text.strip(), 2, 1200)
+    assert rig.store.save_summary(rig.id, summary, last_turn_id=turns[1].id)
+    rig.ask("What now?")
+    trace = rig.store.load_trace(rig.store.load(rig.id).turns[-1].id)
+    assert trace is not None
+    [shown] = [s for s in trace.segments if s.kind == "summary"]
+    assert shown.tokens <= 80 + 24
+    assert shown.text.endswith("chairs.")
