@@ -24,6 +24,7 @@ from chatbot.messages import (
     Turn,
     Usage,
 )
+from chatbot.store_queries import ConversationInfo
 from chatbot.ui import lists, panel
 from chatbot.ui.calls import Call, checked_id
 from chatbot.ui.desk import Desk, Tab
@@ -299,6 +300,23 @@ def test_the_bar_never_leaves_its_frame() -> None:
 
 
 # ---- lists and panel ----
+
+
+def test_empty_chats_are_listed_only_where_they_are_open() -> None:
+    begun = ConversationInfo("begun", "", "now", 1)
+    named = ConversationInfo("named", "Plans", "now", 0)
+    empty, opened = (ConversationInfo(name, "", "now", 0) for name in ("empty", "opened"))
+    listed = lists.worth_listing([begun, named, empty, opened], {"opened", ""})
+    assert listed == [begun, named, opened]
+
+
+def test_the_demo_model_is_named_once() -> None:
+    def chip(model: str) -> str:
+        info = EngineInfo(model, 2048, is_demo=True)
+        return Tags(panel.top_html("en", "Title", panel.Machine(EngineStatus("ready"), info))).text
+
+    assert chip("demo").count("demo") == 1
+    assert chip("org/small").count("small") == 1 and chip("org/small").count("demo") == 1
 
 
 def test_lists_and_panel_escape_titles_names_and_messages() -> None:

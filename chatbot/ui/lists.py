@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from chatbot.store_queries import ConversationInfo
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, tr
 from chatbot.ui.icons import icon
@@ -19,6 +20,13 @@ class Listed(Protocol):
     def id(self) -> str: ...
     @property
     def title(self) -> str: ...
+
+
+def worth_listing(
+    known: Sequence[ConversationInfo], kept: Collection[str]
+) -> list[ConversationInfo]:
+    """Chats with a turn or a name, and those whose ids are `kept`: empty ones would pile up."""
+    return [item for item in known if item.turns or item.title or item.id in kept]
 
 
 def conversations_html(

@@ -93,9 +93,10 @@ class Screen:
         }
 
     def conversations(self, tab: Tab) -> str:
-        """The list of chats."""
-        listed = self._services.store.list_conversations()
-        running = {item.id for item in listed if self._desk.running(item.id)}
+        """The list of chats that have begun."""
+        known = self._services.store.list_conversations()
+        running = {item.id for item in known if self._desk.running(item.id)}
+        listed = lists.worth_listing(known, {tab.conversation_id, *running})
         return lists.conversations_html(tab.language, listed, tab.conversation_id, running)
 
     def documents(self, tab: Tab, conversation: Conversation | None) -> str:
