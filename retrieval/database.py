@@ -11,6 +11,12 @@ from pathlib import Path
 from retrieval.types import RetrievalError
 
 BUSY_S = 30.0
+_OF_THE_DISK = frozenset(
+    (
+        *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY),
+        *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+    )
+)
 
 
 class Database:
@@ -23,12 +29,8 @@ class Database:
         self._pool_lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
-        try:
-            with self._connection() as connection:
-                connection.executescript(schema)
-        except sqlite3.Error as error:
-            message = f"The document index {path.name} cannot be opened ({error})."
-            raise RetrievalError(message) from error
+        with self._connection() as connection:
+            connection.executescript(schema)
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
@@ -38,7 +40,8 @@ class Database:
             try:
                 yield connection
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:  # not after some faults: SQLite ended it itself
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -47,10 +50,11 @@ class Database:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
+                connection.execute("COMMIT")
             except BaseException:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
                 raise
-            connection.execute("COMMIT")
 
     def checkpoint(self) -> None:
         """Empty the write-ahead file, so that deleted text does not stay in it."""
@@ -67,6 +71,15 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection of the pool. What SQLite raises leaves as a RetrievalError."""
+        try:
+            with self._pooled() as connection:
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise RetrievalError(_sentence(self._path, error)) from error
+
+    @contextmanager
+    def _pooled(self) -> Iterator[sqlite3.Connection]:
         with self._pool_lock:
             if self._closed:
                 message = "The document library is closed."
@@ -87,8 +100,30 @@ class Database:
         connection = sqlite3.connect(
             self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode=WAL").fetchall()
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA secure_delete=ON").fetchall()
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchall()
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute("PRAGMA secure_delete=ON").fetchall()
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+
+def _sentence(path: Path, error: sqlite3.DatabaseError) -> str:
+    """What is wrong with the index, where it is and what to do."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the low byte is the kind of fault
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"The document index {path} is in use by another process; try again when it is done."
+    if code in _OF_THE_DISK:
+        return (
+            f"The document index {path} cannot be opened or written ({error}); "
+            "see that the disk is not full and that its folder may be written to."
+        )
+    # The whole folder: beside a new index, the write-ahead file of the old one would be taken for
+    # its own, and the kept copies of the files would be deleted as nobody's.
+    return (
+        f"The document index {path} is damaged ({error}); move the folder {path.parent} away "
+        "and add the documents again; the chats are not affected."
+    )

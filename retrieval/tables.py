@@ -49,6 +49,8 @@ INSERT OR IGNORE INTO meta VALUES ('schema', 1), ('generation', 0);
 MAX_NAMED = 20
 """Documents that one text can name."""
 MAX_TITLE_CHARACTERS = 80
+MAX_FIRST_LINE = 400
+"""Characters of a line in which a title is looked for, with what stands in brackets."""
 HEAD_WEIGHT = 1.0
 """Weight of a word in the file name or the context, against one in the text."""
 PASSAGE_FIELDS = (
@@ -119,6 +121,7 @@ def insert_document(
 def _title(text: str) -> str:
     """The first line, folded, when it looks like a title; what stands in brackets left out."""
     first, _, rest = text.strip().partition("\n")
+    first = first[:MAX_FIRST_LINE]  # the search for brackets takes the square of its length
     bare = re.sub(r"\(.*?\)", "", first.strip("#*_ \t"))
     good = len(bare) <= MAX_TITLE_CHARACTERS and rest.strip() and len(bare.strip()) > 3
     return folded(bare) if good and content_terms(bare) else ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from retrieval import database
 from retrieval.index import Entry, Index, Window
 from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan, RetrievalError
 from retrieval.vectors import VectorIndex
@@ -172,13 +174,6 @@ def test_readers_see_whole_documents_while_others_write(index: Index) -> None:
     assert not wrong
 
 
-def test_a_file_that_is_no_index_is_one_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "index.db"
-    path.write_bytes(b"not a database at all" * 100)
-    with pytest.raises(RetrievalError, match="cannot be opened"):
-        Index(path)
-
-
 def test_a_closed_index_says_so(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.db")
     index.close()
@@ -205,3 +200,56 @@ def test_the_database_keeps_its_promises_on_disk(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "index.db")
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+def test_a_line_of_brackets_takes_no_time(index: Index) -> None:
+    """It is looked at while no other process can write."""
+    begin = time.monotonic()
+    put(index, "a.txt", "(" * 100_000 + "\nrest")
+    assert time.monotonic() - begin < 5
+
+
+def test_a_damaged_file_is_said_to_be_with_its_place_and_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    path.write_bytes(b"no database at all " * 1000)
+    with pytest.raises(RetrievalError) as caught:
+        Index(path)
+    assert str(path) in str(caught.value) and "add the documents again" in str(caught.value)
+    assert "chats are not affected" in str(caught.value)
+
+
+def test_damage_that_comes_later_is_said_in_the_same_way(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    index = Index(path, embedder="one")
+    put(index, "a.txt", *("alpha text " * 200 for _ in range(20)))
+    index.close()
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\xa5" * (len(data) - 4096))
+    damaged = None
+    calls: list[Callable[[Index], object]] = [
+        Index.documents,
+        lambda opened: opened.lexical(["alpha"], 5),
+        lambda opened: put(opened, "a.txt", "beta"),
+        lambda opened: opened.delete("id-a.txt"),
+    ]
+    for call in calls:
+        with pytest.raises(RetrievalError, match="add the documents again"):
+            damaged = damaged or Index(path, embedder="one")
+            call(damaged)
+    if damaged:
+        damaged.close()
+
+
+def test_a_locked_index_is_in_use_and_not_a_full_disk(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_S", 0.1)
+    other = Index(tmp_path / "index.db", embedder="one")
+    held = sqlite3.connect(tmp_path / "index.db", isolation_level=None)
+    held.execute("BEGIN IMMEDIATE")
+    with pytest.raises(RetrievalError, match="in use by another process"):
+        put(other, "a.txt", "alpha")
+    held.execute("ROLLBACK")
+    held.close()
+    put(other, "a.txt", "alpha")
+    other.close()
