@@ -190,7 +190,9 @@ class Ingestor:
             )
         except _COSTS_ONE_FILE as error:
             return _failed(item.info.name, error)
-        return _report(stored, "indexed", " ".join(stored.warnings))
+        replaced = stored.id != item.info.id  # it took over the id of another version
+        notes = (f"This replaces the earlier version of “{stored.name}”.",) if replaced else ()
+        return _report(stored, "indexed", " ".join((*notes, *stored.warnings)))
 
     def _step(self, name: str, stage: str, done: int, total: int) -> None:
         if self._cancel is not None and self._cancel.is_set():

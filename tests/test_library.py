@@ -77,6 +77,7 @@ def test_new_bytes_under_a_name_take_its_place(library: Library, tmp_path: Path)
     write(tmp_path, "a.txt", "The orchard is young.")
     second = library.ingest(path)
     assert second.status == "indexed"
+    assert (first.message, second.message) == ("", "This replaces the earlier version of “a.txt”.")
     assert second.document_id == first.document_id
     assert found(library, "harbour") == set()
     assert found(library, "orchard") == {"a.txt"}
