@@ -16,6 +16,7 @@ from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, mo
 from pydantic.fields import FieldInfo
 
 from chatbot.errors import SettingsError
+from chatbot.setting_faults import impossible
 
 ENV_PREFIX = "CHATBOT_"
 
@@ -175,7 +176,7 @@ def load_settings(
     try:
         return Settings(**merged)
     except ValidationError as error:
-        raise SettingsError(_impossible(error, sources)) from error
+        raise SettingsError(impossible(error, Settings.model_fields, sources)) from error
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -233,16 +234,6 @@ def _unknown(key: str, source: str) -> str:
     near = difflib.get_close_matches(key, Settings.model_fields, n=1)
     hint = f" Did you mean {near[0]}?" if near else " See --help for all settings."
     return f"Unknown setting {key!r} in {source}.{hint}"
-
-
-def _impossible(error: ValidationError, sources: Mapping[str, str]) -> str:
-    first = error.errors()[0]
-    if not first["loc"]:
-        return f"Impossible settings: {first['msg'].removeprefix('Value error, ')}."
-    key = str(first["loc"][0])
-    value = first["input"]
-    source = sources.get(key, "defaults")
-    return f"Impossible value {value!r} for {key} in {source}: {first['msg']}."
 
 
 def _shown_default(field: FieldInfo) -> str:

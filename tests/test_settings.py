@@ -91,6 +91,31 @@ def test_an_impossible_value_is_refused_by_name_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("temperature", "hot", "temperature must be a number from 0 to 2, not 'hot'"),
+        ("port", "70000", "port must be a whole number from 0 to 65535, not '70000'"),
+        ("seed", "x", "seed must be a whole number at least 0, not 'x'"),
+        ("fold_high", "0", "fold_high must be a number above 0 and at most 1, not '0'"),
+        ("window_tokens", "x", "window_tokens must be a whole number from 0 to 1000000, not 'x'"),
+        ("summary", "no", "summary must be off, extractive or model, not 'no'"),
+        ("debug", "maybe", "debug must be true or false, not 'maybe'"),
+        ("kv_cache_bytes", "x", "kv_cache_bytes must be an amount of memory such as 2GiB, not 'x'"),
+        ("model", 4, "model must be a text, not 4"),
+        ("system_prompt", 4, "system_prompt must be a text, not 4"),
+        ("data_dir", 4, "data_dir must be the path of a folder, not 4"),
+        ("stop", 4, "stop must be a list of texts, not 4"),
+    ],
+)
+def test_an_impossible_value_is_explained_in_plain_words(
+    key: str, value: object, sentence: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings({key: value}, environ={})
+    assert str(caught.value) == f"{sentence} (from the command line)."
+
+
 def test_a_damaged_file_is_named() -> None:
     Path("chatbot.toml").write_text("port = = 1", encoding="utf-8")
     with pytest.raises(SettingsError, match=r"chatbot\.toml"):
