@@ -24,6 +24,10 @@ from retrieval.types import RetrievalError
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+DEFAULT_COMMAND = "serve"
+SETTINGS_HELP = """\
+Settings are also read from chatbot.toml in the working folder (model = ...) and from
+the environment (CHATBOT_MODEL=...); flags win over both."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -45,6 +49,9 @@ def main(arguments: Sequence[str], console: Console) -> int:
     """Run one command and return its exit code. Errors of people's making become one line."""
     debug = "--debug" in arguments
     try:
+        if arguments and arguments[0] in ("-h", "--help"):
+            console.result(_overview())
+            return 0
         name, namespace = _parse(arguments)
         settings = load_settings(flags_of(namespace))
         debug = settings.debug
@@ -67,7 +74,7 @@ def main(arguments: Sequence[str], console: Console) -> int:
 
 
 def _parse(arguments: Sequence[str]) -> tuple[str, argparse.Namespace]:
-    name, rest = "serve", list(arguments)
+    name, rest = DEFAULT_COMMAND, list(arguments)
     if rest and not rest[0].startswith("-"):
         name = rest.pop(0)
         if name not in COMMANDS:
@@ -75,24 +82,35 @@ def _parse(arguments: Sequence[str]) -> tuple[str, argparse.Namespace]:
     parser = _Parser(
         prog=f"python -m chatbot {name}",
         description=COMMANDS[name],
-        epilog=_overview(),
+        epilog=f"{SETTINGS_HELP}\n'python -m chatbot --help' lists the commands.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     importlib.import_module(f"chatbot.commands.{name}").add_arguments(parser)
     add_flags(parser)
-    return name, parser.parse_args(rest)
+    namespace, stray = parser.parse_known_args(rest)
+    if stray:
+        late = next((word for word in stray if word in COMMANDS), None)
+        if late is not None and rest == list(arguments):
+            raise InputError(f"Put the command first: python -m chatbot {late}, then its flags.")
+        parser.error(f"unrecognized arguments: {' '.join(stray)}")
+    return name, namespace
 
 
 def _overview() -> str:
     lines = [f"  {name:<9}{text}" for name, text in COMMANDS.items()]
     return "\n".join(
         [
-            "commands (python -m chatbot COMMAND --help explains each):",
+            "usage: python -m chatbot [COMMAND] [arguments and settings]",
+            "",
+            "commands:",
             *lines,
             "",
-            "Settings are also read from chatbot.toml in the working folder (model = ...) and from",
-            "the environment (CHATBOT_MODEL=...); flags win over both.",
+            f"Without a command, {DEFAULT_COMMAND} is run. 'python -m chatbot COMMAND --help' "
+            "explains a command",
+            f"and all settings, such as 'python -m chatbot {DEFAULT_COMMAND} --help'.",
+            "",
+            SETTINGS_HELP,
         ]
     )
 

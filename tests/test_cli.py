@@ -67,6 +67,8 @@ def assert_one_line_error(err: str, *named: str) -> None:
             id="missing_conversation",
         ),
         pytest.param(("serve", "extra"), "extra", id="stray_argument"),
+        pytest.param(("--model", "x", "chat"), "Put the command first", id="command_last"),
+        pytest.param(("--port", "1", "extra"), "unrecognized", id="stray_without_a_command"),
     ],
 )
 def test_wrong_input_is_one_line_and_exit_code_2(arguments: tuple[str, ...], named: str) -> None:
@@ -128,6 +130,16 @@ def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[
     assert COMMANDS[name] in text
     for setting in Settings.model_fields:
         assert f"--{setting.replace('_', '-')}" in text
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_without_a_command_lists_the_commands_first(flag: str) -> None:
+    outcome = inside(flag)
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    first = lines.index("commands:") + 1
+    assert [line.split()[0] for line in lines[first : first + len(COMMANDS)]] == list(COMMANDS)
+    assert len(lines) < 25 and "serve --help" in outcome.out
 
 
 def test_without_a_command_the_page_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
