@@ -29,8 +29,12 @@ class Database:
         self._pool_lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
-        with self._connection() as connection:
-            connection.executescript(schema)
+        try:
+            with self._connection() as connection:
+                connection.executescript(schema)
+        except RetrievalError:
+            self.close()
+            raise
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:

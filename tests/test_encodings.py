@@ -100,3 +100,23 @@ def test_decomposed_hangul_is_composed(tmp_path: Path) -> None:
     data = unicodedata.normalize("NFD", "서울에서 café").encode()
     loaded = load_file(make.write(tmp_path, "a.md", data), LIMITS)
     assert loaded.pages[0].text == "서울에서 café"
+
+
+@pytest.mark.parametrize("bad", [b"\xff\n", b"\xff", b"\x80\n"])
+def test_damaged_cp949_stays_korean_with_a_warning(bad: bytes) -> None:
+    base = KOREAN.encode("cp949")
+    found = decode(base + bad + base)
+    assert found.encoding == "cp949" and found.text.count(KOREAN) == 2
+    assert "\ufffd" in found.text and "could not be read (cp949)" in found.warning
+
+
+@pytest.mark.parametrize("bad", [b"\xff\n" * 20, b"\xc8"])
+def test_a_guess_that_may_be_wrong_is_said_to_be(bad: bytes) -> None:
+    """Too many damaged bytes for Korean, or too little text to tell."""
+    found = decode("휴가".encode("cp949") + bad)
+    assert found.encoding != "cp949" and found.warning
+
+
+@pytest.mark.parametrize(("text", "encoding"), [(CHINESE, "gb18030"), (JAPANESE, "euc_jp")])
+def test_damaged_bytes_of_others_do_not_become_korean(text: str, encoding: str) -> None:
+    assert decode((text * 4).encode(encoding) + b"\xff\n").encoding != "cp949"

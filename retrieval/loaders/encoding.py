@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrieval.types import LoadError
 
@@ -41,6 +41,8 @@ _USUAL = re.compile(
 _HANGUL = re.compile("[가-힣]")
 _HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
+# Share of letters as frequent as in a language that charset-normalizer knows; prose has 0.3.
+_SURE = 0.1
 _NARROW = ["cp932", "gb18030", "big5", "cp1252", "utf_16_le", "utf_16_be"]
 _WIDE = [*_NARROW, "euc_jp", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r"]
 
@@ -139,7 +141,7 @@ def _without_nuls(data: bytes) -> Decoded:
         found = _strict(data, encoding)
         if found and fits(found.text):
             return found
-    return _cut_utf8(data) or _guess(data) or _lossy(data, "utf-8")
+    return _cut_utf8(data) or _cut_cp949(data) or _guess(data) or _lossy(data, "utf-8")
 
 
 def _is_korean(text: str) -> bool:
@@ -187,13 +189,29 @@ def _guess(data: bytes) -> Decoded | None:
 
     runs = _HIGH_RUN.findall(data)
     if sum(map(len, runs)) * 2 < len(runs) * 3 and (western := _strict(data, "cp1252")):
-        return western  # accents stand alone between ASCII letters; characters of Asia do not
+        # Accents stand alone between ASCII letters; characters of Asia do not.
+        return _uncertain(western) if _is_accented(western) else western
     for candidates in (_NARROW, _WIDE):
         best = charset_normalizer.from_bytes(data, cp_isolation=candidates).best()
         found = _strict(data, best.encoding) if best else None
-        if found and (candidates is _WIDE or not _is_accented(found)):
-            return found
-    return _strict(data, "cp1252")
+        if best and found and (candidates is _WIDE or not _is_accented(found)):
+            doubtful = best.coherence < _SURE and _is_single_byte(data, found)
+            return _uncertain(found) if doubtful else found
+    western = _strict(data, "cp1252")
+    return western and _uncertain(western)
+
+
+def _is_single_byte(data: bytes, found: Decoded) -> bool:
+    """Such encodings give any bytes some characters, right or wrong."""
+    return len(data) == len(found.text)
+
+
+def _uncertain(found: Decoded) -> Decoded:
+    warning = (
+        f"The encoding of this file is uncertain, it was read as {found.encoding}; "
+        "if its characters look wrong, save it as UTF-8 and add it again."
+    )
+    return replace(found, warning=warning)
 
 
 def _is_accented(found: Decoded) -> bool:
@@ -207,3 +225,12 @@ def _cut_utf8(data: bytes) -> Decoded | None:
     found = _lossy(data, "utf-8")
     n_good = len(_NOT_ASCII.findall(found.text)) - found.text.count("\ufffd")
     return found if n_good > 10 * found.text.count("\ufffd") else None
+
+
+def _cut_cp949(data: bytes) -> Decoded | None:
+    """CP949 of which less than a byte in a hundred is damaged, when the rest is Hangul."""
+    found = _lossy(data, "cp949")
+    n_lost = found.text.count("\ufffd")
+    n_foreign = len(_NOT_ASCII.findall(found.text)) - n_lost
+    clear = len(_HANGUL.findall(found.text)) * 10 >= n_foreign * 8
+    return found if n_lost * 100 < len(data) and clear and _is_korean(found.text) else None
