@@ -47,8 +47,7 @@ def _failure_told(engine: Engine, console: Console) -> Iterator[None]:
     def watch() -> None:
         while (status := engine.status).state == "loading" and not ended.wait(_POLL_S):
             pass
-        # An engine that is closed counts as failed, too; that is no news.
-        if status.state == "failed" and not ended.is_set():
+        if status.state == "failed":
             console.note(f"chatbot: {status.message}")
 
     thread = threading.Thread(target=watch, name="load-watch", daemon=True)
@@ -57,7 +56,7 @@ def _failure_told(engine: Engine, console: Console) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        thread.join()
+        thread.join()  # before the engine is closed, which would count as failed, too
 
 
 def _no_cancelled_waits(record: logging.LogRecord) -> bool:
