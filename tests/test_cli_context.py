@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,20 @@ def test_context_counts_in_the_vocabulary_of_llama_3(question: str) -> None:
     (trace,) = outcome.lines
     assert_trace(trace, question, trace["limit_tokens"])
     assert trace["limit_tokens"] + trace["reply_tokens"] == 8192
+
+
+def test_documents_are_named_in_any_form_of_their_syllables(
+    folder: Path, tmp_path: Path, scripted: UseScript
+) -> None:
+    scripted([])
+    name = unicodedata.normalize("NFD", "한글이름.txt")
+    (folder / name).write_text("바늘은 여기 있다.", encoding="utf-8")
+    lines = tmp_path / "q.jsonl"
+    for asked in ("한글이름.txt", name):
+        lines.write_text(json.dumps({"question": "바늘?", "documents": [asked]}), encoding="utf-8")
+        outcome = inside(
+            *("context", "--documents", folder / name, "--questions", lines, "--json"),
+            *KEYWORDS_ONLY,
+        )
+        assert outcome.code == 0, outcome.err
+        assert "바늘은 여기 있다." in outcome.out

@@ -32,6 +32,7 @@ from chatbot.parts import count_with, load_model_tokenizer, open_library
 from chatbot.prompting import PromptBuilder
 from chatbot.records import new_id
 from chatbot.settings import Settings, flags_of, load_settings
+from retrieval.load import document_name
 from retrieval.pipeline import Library
 
 MIN_WINDOW_TOKENS = 64
@@ -149,10 +150,12 @@ def _temporary_library(
 def _scope(question: Question, ids: dict[str, str]) -> tuple[str, ...]:
     if question.documents is None:
         return tuple(ids.values())
-    unknown = [name for name in question.documents if name not in ids]
+    # Names are kept in one form of their accents and syllables, whatever the file system has.
+    names = [name if name in ids else document_name(name) for name in question.documents]
+    unknown = [name for name in names if name not in ids]
     if unknown:
         raise InputError(
             f"There is no document {unknown[0]!r} for the question {question.text[:60]!r}; "
             "name it under --documents."
         )
-    return tuple(ids[name] for name in question.documents)
+    return tuple(ids[name] for name in names)

@@ -20,6 +20,7 @@ from chatbot.errors import InputError
 from chatbot.parts import count_with, load_model_tokenizer, make_private, open_library
 from chatbot.records import to_plain
 from chatbot.settings import Settings
+from retrieval.load import document_name
 from retrieval.pipeline import Library
 from retrieval.types import IngestReport
 
@@ -80,7 +81,8 @@ def _list(library: Library, console: Console, *, as_json: bool) -> None:
 
 
 def _remove(library: Library, name: str, console: Console) -> None:
-    found = [info for info in library.documents() if name in (info.name, info.id)]
+    names = {name, document_name(name)}
+    found = [info for info in library.documents() if names & {info.name, info.id}]
     if not found:
         raise InputError(f"There is no document {name!r} in the library; --list shows them.")
     for info in found:

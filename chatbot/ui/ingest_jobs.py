@@ -17,19 +17,27 @@ from chatbot.store import Store
 from chatbot.ui.inbox import Waiting
 from retrieval.pipeline import IngestProgress, Library
 
-JobState = Literal["waiting", "load", "chunk", "embed", "store", "error"]
+JobState = Literal["waiting", "load", "chunk", "embed", "store", "note", "error"]
 _STATES: dict[str, JobState] = {"load": "load", "chunk": "chunk", "embed": "embed"}
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """One file on its way. `fraction` is in [0, 1]; `message` is the sentence of an error."""
+    """One file on its way. `fraction` is in [0, 1].
+
+    `message` is the sentence of an error, or of a note about a file that was taken all the same.
+    """
 
     id: str
     name: str
     state: JobState = "waiting"
     fraction: float | None = None
     message: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the row only stays to be read."""
+        return self.state in ("note", "error")
 
 
 class IngestJobs:
@@ -61,7 +69,7 @@ class IngestJobs:
 
     def reading(self, conversation_id: str) -> str:
         """The name of a file of this chat that is not read yet; "" if there is none."""
-        waiting = (row.name for row in self.rows(conversation_id) if row.state != "error")
+        waiting = (row.name for row in self.rows(conversation_id) if not row.is_over)
         return next(waiting, "")
 
     def wait(self, conversation_id: str, seen: tuple[JobRow, ...], timeout_s: float) -> bool:
@@ -72,10 +80,10 @@ class IngestJobs:
             )
 
     def dismiss(self, conversation_id: str, job_id: str) -> None:
-        """Remove the row of an error."""
+        """Remove the row of an error or a note."""
         with self._changed:
             row = self._rows.get(conversation_id, {}).get(job_id)
-            if row and row.state == "error":
+            if row and row.is_over:
                 self._drop(conversation_id, job_id)
 
     def use(self, conversation_id: str, document_id: str, *, on: bool) -> None:
@@ -105,6 +113,9 @@ class IngestJobs:
             )
             if report.document_id and report.status in ("indexed", "unchanged"):
                 self.use(conversation_id, report.document_id, on=True)
+                if report.status == "indexed" and report.message:
+                    self._put(conversation_id, replace(row, state="note", message=report.message))
+                    return
                 with self._changed:
                     self._drop(conversation_id, row.id)
             else:

@@ -87,13 +87,14 @@ def _document(language: Language, document: DocumentInfo, is_used: bool) -> str:
 
 def _job(language: Language, job: JobRow) -> str:
     name = esc(job.name)
-    if job.state == "error":
+    if job.is_over:
         close = (
             f'<button type="button" class="tool" data-act="dismiss" data-id="{esc(job.id)}" '
             f'aria-label="{esc(tr(language, "document.dismiss"))}">{icon("close")}</button>'
         )
         return (
-            f'<li class="item job error"><span class="name" title="{name}">{name}</span>{close}'
+            f'<li class="item job {job.state}">'
+            f'<span class="name" title="{name}">{name}</span>{close}'
             f'<p class="warn" role="alert">{esc(job.message)}</p></li>'
         )
     share = f' style="width:{100 * job.fraction:.0f}%"' if job.fraction is not None else ""
