@@ -324,7 +324,8 @@ def test_lists_and_panel_escape_titles_names_and_messages() -> None:
     document = DocumentInfo(
         "d1", NASTY, "pdf", 3, 4, 1234, 99, "0", "now", removed_lines=6, warnings=(NASTY,)
     )
-    jobs = (JobRow("j1", NASTY, "embed", 0.5), JobRow("j2", NASTY, "error", message=NASTY))
+    over = (JobRow(state, NASTY, state, message=NASTY) for state in ("note", "error"))
+    jobs = (JobRow("j1", NASTY, "embed", 0.5), *over)
     machine = panel.Machine(EngineStatus("ready"), EngineInfo(NASTY, 2048, is_demo=True))
     summary = RollingSummary(NASTY, 3, 9, (Fact(NASTY, "t1", "m1"),))
     for language in LANGUAGES:

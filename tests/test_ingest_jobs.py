@@ -1,0 +1,37 @@
+"""Files on their way into a chat: what stays to be read, and what goes by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chatbot.store import Store
+from chatbot.ui.inbox import Waiting
+from chatbot.ui.ingest_jobs import IngestJobs
+from retrieval.pipeline import Library
+
+
+def test_a_file_that_replaces_an_earlier_version_says_so(tmp_path: Path) -> None:
+    store = Store(tmp_path / "chats.db")
+    library = Library(tmp_path / "library", embedder=None, count_tokens=lambda t: len(t.split()))
+    jobs = IngestJobs(library, store)
+    chat = store.create_conversation().id
+    for number, text in enumerate(("100 apples in 2025", "999 pears in 2026")):
+        path = tmp_path / f"upload{number}.txt"
+        path.write_text(text, encoding="utf-8")
+        before = jobs.rows(chat)
+        jobs.start(chat, [Waiting(path, "report.txt", "me", 0.0)])
+        while any(not row.is_over for row in jobs.rows(chat)):
+            assert jobs.wait(chat, jobs.rows(chat), 10)
+        assert before == ()
+    [row] = jobs.rows(chat)
+    assert row.state == "note"
+    assert "report.txt" in row.message and "earlier version" in row.message
+    assert jobs.reading(chat) == ""
+    jobs.dismiss(chat, row.id)
+    assert jobs.rows(chat) == ()
+    [document] = library.documents()
+    assert store.load(chat).document_ids == (document.id,)
+    jobs.close()
+    assert list(tmp_path.glob("upload*")) == []
+    library.close()
+    store.close()
