@@ -151,15 +151,19 @@ class Replies:
                     yield self._update(ticket, shown)
                 elif event is None:
                     # An empty update lets the server notice a closed tab.
-                    yield {}
+                    yield self._update(ticket, shown) if self._was_left(ticket, shown) else {}
+
+    def _was_left(self, ticket: Ticket, shown: _Shown) -> bool:
+        """Whether the tab has turned to another chat since the last update."""
+        tab = self._desk.tab(ticket.session)
+        return shown.tab is not None and tab.conversation_id != ticket.conversation_id
 
     def _update(self, ticket: Ticket, shown: _Shown) -> Updates:
         """What has changed since the last update, for the tab if it shows this chat."""
         before, shown.live, shown.last_s = shown.live, ticket.live, time.monotonic()
         tab = self._desk.tab(ticket.session)
         if tab.conversation_id != ticket.conversation_id:
-            shown.tab = None
-            return {}
+            return self._left(ticket, tab, shown)
         if tab != shown.tab:
             shown.tab, shown.settled = tab, self._screen.settled(tab)
         update: Updates = {"chat": shown.settled + messages(live_parts(ticket.live, tab.language))}
@@ -167,6 +171,15 @@ class Replies:
             conversation = self._screen.conversation(ticket.conversation_id)
             update |= self._screen.inspector(tab, conversation, ticket.live.trace)
         return update
+
+    def _left(self, ticket: Ticket, tab: Tab, shown: _Shown) -> Updates:
+        """Once after the tab has turned to another chat: that chat again, since our last update
+        may have reached the page after it was drawn."""
+        late, shown.tab = shown.tab is not None, None
+        if not late:
+            return {}
+        conversation = self._screen.conversation(tab.conversation_id)
+        return self._screen.chat(tab, ticket.session, conversation)
 
     def _end(self, ticket: Ticket, tab: Tab, back: str) -> Updates:
         tab = self._desk.tab(ticket.session)
