@@ -150,6 +150,14 @@ class Index:
         spans = tuple(PageSpan(*span) for span in json.loads(row[3]))
         return CleanDocument(row[0], row[1], row[2], spans, row[4], tuple(json.loads(row[5])))
 
+    def page_spans(self, document_id: str) -> tuple[PageSpan, ...]:
+        """Where the pages of a document lie, without reading its text; () for an unknown id."""
+        with self._database.read() as connection:
+            row = connection.execute(
+                "SELECT spans FROM documents WHERE id = ?", (document_id,)
+            ).fetchone()
+        return tuple(PageSpan(*span) for span in json.loads(row[0])) if row else ()
+
     def stale(self) -> list[str]:
         """Ids of the documents whose vectors are another embedder's."""
         with self._database.read() as connection:

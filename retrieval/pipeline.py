@@ -144,10 +144,8 @@ class Library:
 
     def pages(self, document_id: str, start: int, end: int) -> tuple[int | None, int | None]:
         """First and last page of these characters; None, None without pages or document."""
-        document = self._index.document(document_id)
-        if document is None:
-            return None, None
-        return pages_of(document.pages, [page.start for page in document.pages], start, end)
+        spans = self._index.page_spans(document_id)
+        return pages_of(spans, [page.start for page in spans], start, end)
 
     def delete(self, document_id: str) -> None:
         """Remove a document with its chunks, keywords, vectors and file, if it is there."""

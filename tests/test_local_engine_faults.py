@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llama import START_ID, tiny_engine, tiny_model
+from tiny_llama import PROMPT, START_ID, finished, reply, tiny_engine, tiny_model
 
-from chatbot.engine.base import EngineEvent, Finished, SamplingParams
+from chatbot.engine.base import SamplingParams
 from chatbot.engine.kv_layer import new_cache
 from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine
 from chatbot.errors import EngineError, InputError, OutOfMemoryError
-
-PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,16 +33,6 @@ def model() -> Any:
 @pytest.fixture
 def engine(model: Any) -> TransformersEngine:
     return tiny_engine(model)
-
-
-def finished(events: Iterator[EngineEvent]) -> Finished:
-    last = list(events)[-1]
-    assert isinstance(last, Finished)
-    return last
-
-
-def reply(engine: TransformersEngine, prompt: tuple[int, ...] = PROMPT, **params: Any) -> Finished:
-    return finished(engine.generate(prompt, SamplingParams(**{"max_tokens": 40, **params})))
 
 
 @pytest.mark.parametrize("where", ["prefill", "reply", "third turn"])

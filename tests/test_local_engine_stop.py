@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llama import START_ID, tiny_engine, tiny_model
+from tiny_llama import PROMPT, finished, reply, tiny_engine, tiny_model
 
-from chatbot.engine.base import EngineEvent, Finished, SamplingParams, TextDelta
+from chatbot.engine.base import Finished, SamplingParams, TextDelta
 from chatbot.engine.decode import Reader
 from chatbot.engine.kv_layer import new_cache
 from chatbot.engine.local import TransformersEngine
-
-PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,16 +34,6 @@ def model() -> Any:
 @pytest.fixture
 def engine(model: Any) -> TransformersEngine:
     return tiny_engine(model)
-
-
-def finished(events: Iterator[EngineEvent]) -> Finished:
-    last = list(events)[-1]
-    assert isinstance(last, Finished)
-    return last
-
-
-def reply(engine: TransformersEngine, prompt: tuple[int, ...] = PROMPT, **params: Any) -> Finished:
-    return finished(engine.generate(prompt, SamplingParams(**{"max_tokens": 40, **params})))
 
 
 def test_stop_during_decoding_ends_within_two_tokens(engine: TransformersEngine) -> None:

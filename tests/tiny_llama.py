@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from chatbot.engine.base import ChatFormat
+from chatbot.engine.base import ChatFormat, EngineEvent, Finished, SamplingParams
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.local import TransformersEngine
 from chatbot.engine.memory import CacheKind, PlanRequest, figures_of, make_plan
@@ -14,6 +14,7 @@ from chatbot.engine.models import ModelFiles
 
 END_ID = 256
 START_ID = 257
+PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
 FIRST_LETTER = 0xAC00
 WINDOW_TOKENS = 96
 
@@ -83,3 +84,15 @@ def tiny_engine(
         end_ids=(END_ID,),
     )
     return TransformersEngine(loaded, LetterTokenizer(), store)
+
+
+def finished(events: Iterator[EngineEvent]) -> Finished:
+    """The last event, which says how the reply ended."""
+    last = list(events)[-1]
+    assert isinstance(last, Finished)
+    return last
+
+
+def reply(engine: TransformersEngine, prompt: tuple[int, ...] = PROMPT, **params: Any) -> Finished:
+    """A whole greedy reply of at most 40 tokens, unless `params` say otherwise."""
+    return finished(engine.generate(prompt, SamplingParams(**{"max_tokens": 40, **params})))
