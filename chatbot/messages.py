@@ -43,6 +43,23 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryFigures:
+    """Bytes in use at one moment; 0 where unknown. `kv_by_conversation` is by conversation id."""
+
+    weights_bytes: int = 0
+    kv_bytes: int = 0
+    kv_bound_bytes: int = 0
+    kv_by_conversation: dict[str, int] = field(default_factory=dict)
+    activations_peak_bytes: int = 0
+    process_bytes: int = 0
+    process_peak_bytes: int = 0
+    device_allocated_bytes: int = 0
+    device_reserved_bytes: int = 0
+    device_peak_bytes: int = 0
+    device_total_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens and seconds of one or more model calls; adds up."""
 
@@ -51,6 +68,10 @@ class Usage:
     completion_tokens: int = 0
     prefill_s: float = 0.0
     decode_s: float = 0.0
+    memory: MemoryFigures | None = None
+    """As it was at the end of the last of the calls."""
+    ladder: tuple[str, ...] = ()
+    """Steps taken because memory ran short, in order."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -59,6 +80,8 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             self.prefill_s + other.prefill_s,
             self.decode_s + other.decode_s,
+            memory=other.memory or self.memory,
+            ladder=(*self.ladder, *other.ladder),
         )
 
 
@@ -106,17 +129,30 @@ class PromptTrace:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A short verbatim line that a summary carries, with the turn that it comes from."""
+    """A short verbatim line that a summary carries, with the turn that it comes from.
+
+    `turn_id` and `message_id` are "" for a line that the user added by hand.
+    """
 
     text: str
     turn_id: str
     message_id: str
     pinned: bool = False
+    id: str = ""
+    """Stays the same when the line is edited. `records.fact_id` makes it when it is found."""
+    earlier: str = ""
+    """The line whose value this one replaced; "" if there was none."""
+    edited: bool = False
+    """The user's own wording: later folds keep it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class RollingSummary:
-    """Stands for the `covers` oldest turns of a conversation. `tokens` counts `text`."""
+    """Stands for the `covers` oldest turns of a conversation. `tokens` counts `text`.
+
+    With `covers` 0 it holds nothing but what the user added or pinned before the first fold;
+    `text` may then be "".
+    """
 
     text: str
     covers: int
@@ -124,6 +160,26 @@ class RollingSummary:
     facts: tuple[Fact, ...] = ()
     origin: SummaryOrigin = "model"
     created: str = ""
+    kept: str = ""
+    """What the user wrote by hand. `text` begins with it, word for word, in this summary and in
+    all later ones; a fold writes only what comes after it."""
+    deleted: tuple[str, ...] = ()
+    """Ids of facts that the user deleted; no later fold brings them back."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldDecision:
+    """One attempt to summarise the `covers` oldest turns, and why it was kept or refused.
+
+    `origin` is None when no summary came of it. `candidate` is the text that was judged.
+    """
+
+    created: str
+    covers: int
+    accepted: bool
+    origin: SummaryOrigin | None
+    reasons: tuple[str, ...]
+    candidate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +234,18 @@ class Conversation:
     updated: str = ""
     document_ids: tuple[str, ...] = ()
     """Documents that questions in this chat may use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One of several questions, or replies, in the same place of a conversation.
+
+    `id` is the id of its first turn. `turns` counts that one and those that follow it.
+    """
+
+    id: str
+    question: str
+    reply: str
+    created: str
+    turns: int
+    is_current: bool

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import numbers
 import re
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from chatbot.messages import Fact, Message, Notice, PromptTrace, RollingSummary, Usage
+from chatbot.messages import (
+    Fact,
+    FoldDecision,
+    Message,
+    Notice,
+    PromptTrace,
+    RollingSummary,
+    Usage,
+)
 from retrieval.types import Citation
 
 T = TypeVar("T")
@@ -28,6 +38,8 @@ USAGE = TypeAdapter(Usage)
 FACTS = TypeAdapter(tuple[Fact, ...])
 TRACE = TypeAdapter(PromptTrace)
 SUMMARY = TypeAdapter(RollingSummary)
+FOLD_DECISION = TypeAdapter(FoldDecision)
+FOLD_DECISIONS = TypeAdapter(tuple[FoldDecision, ...])
 ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 
 # A lone surrogate is no character and cannot be written as UTF-8; NUL ends a text early in LIKE
@@ -93,6 +105,20 @@ def from_json(adapter: TypeAdapter[T], text: str) -> T:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "record"
         raise RecordError(f"{place}: {first['msg']}") from error
+
+
+def fact_id(message_id: str, text: str) -> str:
+    """The id of a fact that was found in a message: found again, it has the same id."""
+    digest = hashlib.sha256(f"{message_id}\n{text}".encode("utf-8", "replace"))
+    return f"f{digest.hexdigest()[:16]}"
+
+
+def with_fact_ids(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The same facts; those of an earlier version of the program get their ids now."""
+    return tuple(
+        fact if fact.id else dataclasses.replace(fact, id=fact_id(fact.message_id, fact.text))
+        for fact in facts
+    )
 
 
 def new_id() -> str:

@@ -16,7 +16,14 @@ import sqlalchemy as sa
 
 from chatbot import records, store_queries
 from chatbot.errors import InputError, StoreError
-from chatbot.messages import Conversation, Message, PromptTrace, RollingSummary, Turn
+from chatbot.messages import (
+    Conversation,
+    FoldDecision,
+    Message,
+    PromptTrace,
+    RollingSummary,
+    Turn,
+)
 from chatbot.records import from_json, new_id, now_text, storable, to_json
 from chatbot.store_database import Database
 from chatbot.store_queries import ConversationInfo
@@ -217,6 +224,16 @@ class Store:
         """All versions ever stored, oldest first, also those that no longer hold."""
         with self._database.read() as connection:
             return store_queries.summary_versions(connection, conversation_id)
+
+    def add_fold_decisions(self, conversation_id: str, decisions: Sequence[FoldDecision]) -> None:
+        """Keep what was tried when a summary was made. Nothing happens if the chat is gone."""
+        with self._database.write() as connection:
+            store_queries.insert_fold_decisions(connection, conversation_id, decisions)
+
+    def fold_decisions(self, conversation_id: str) -> tuple[FoldDecision, ...]:
+        """All attempts to make a summary of this conversation, oldest first."""
+        with self._database.read() as connection:
+            return store_queries.fold_decisions_of(connection, conversation_id)
 
     # Settings
 

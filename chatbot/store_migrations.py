@@ -23,7 +23,13 @@ def m001_initial(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-STEPS: tuple[Step, ...] = (m001_initial,)
+def m002_hands(connection: sa.Connection) -> None:
+    """What users write into summaries, decisions of folds, branches, chats kept on top."""
+    for statement in _HANDS:
+        connection.exec_driver_sql(statement)
+
+
+STEPS: tuple[Step, ...] = (m001_initial, m002_hands)
 
 
 def migrate(writer: sa.Engine, where: str, *, steps: Sequence[Step] = STEPS) -> None:
@@ -126,4 +132,20 @@ _INITIAL = (
         PRIMARY KEY (conversation_id, document_id))""",
     "CREATE INDEX conversation_documents_by_document ON conversation_documents (document_id)",
     "CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)",
+)
+
+_HANDS = (
+    "ALTER TABLE summaries ADD COLUMN kept TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE summaries ADD COLUMN deleted TEXT",
+    "ALTER TABLE conversations ADD COLUMN pinned BOOLEAN NOT NULL DEFAULT FALSE",
+    """ALTER TABLE conversations ADD COLUMN branch_of TEXT
+        REFERENCES conversations (id) ON DELETE CASCADE""",
+    "ALTER TABLE conversations ADD COLUMN fork_position INTEGER",
+    "CREATE INDEX conversations_by_trunk ON conversations (branch_of, fork_position)",
+    """CREATE TABLE fold_decisions (
+        conversation_id TEXT NOT NULL REFERENCES conversations (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        covers INTEGER NOT NULL,
+        decision TEXT NOT NULL,
+        PRIMARY KEY (conversation_id, number))""",
 )

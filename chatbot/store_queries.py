@@ -8,9 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from chatbot import records
 from chatbot.errors import InputError
-from chatbot.messages import Conversation, RollingSummary, Turn
-from chatbot.records import storable, to_json
+from chatbot.messages import Conversation, FoldDecision, RollingSummary, Turn
+from chatbot.records import from_json, storable, to_json
 from chatbot.store_rows import (
     SUMMARY_COLUMNS,
     TURN_COLUMNS,
@@ -24,6 +25,7 @@ from chatbot.store_rows import (
 from chatbot.store_schema import (
     conversation_documents,
     conversations,
+    fold_decisions,
     summaries,
     traces,
     turns,
@@ -155,6 +157,34 @@ def insert_summary(
     newest = connection.scalar(sa.select(sa.func.max(summaries.c.version)).where(mine)) or 0
     key = {"conversation_id": conversation_id, "version": newest + 1, "valid": True}
     connection.execute(sa.insert(summaries).values(summary_row(summary) | key))
+
+
+def insert_fold_decisions(
+    connection: sa.Connection, conversation_id: str, decisions: Sequence[FoldDecision]
+) -> None:
+    """Add decisions after those that are there; none if there is no such conversation."""
+    chosen = sa.select(conversations.c.id).where(conversations.c.id == conversation_id)
+    if not decisions or connection.scalar(chosen) is None:
+        return
+    mine = fold_decisions.c.conversation_id == conversation_id
+    newest = connection.scalar(sa.select(sa.func.max(fold_decisions.c.number)).where(mine)) or 0
+    rows = [
+        {
+            "conversation_id": conversation_id,
+            "number": n,
+            "covers": decision.covers,
+            "decision": to_json(decision),
+        }
+        for n, decision in enumerate(decisions, start=newest + 1)
+    ]
+    connection.execute(sa.insert(fold_decisions), rows)
+
+
+def fold_decisions_of(connection: sa.Connection, conversation_id: str) -> tuple[FoldDecision, ...]:
+    """All decisions, oldest first."""
+    mine = fold_decisions.c.conversation_id == conversation_id
+    chosen = sa.select(fold_decisions.c.decision).where(mine).order_by(fold_decisions.c.number)
+    return tuple(from_json(records.FOLD_DECISION, text) for text in connection.scalars(chosen))
 
 
 def insert_conversation(connection: sa.Connection, new: Conversation) -> None:

@@ -39,6 +39,8 @@ SUMMARY_COLUMNS = (
     summaries.c.facts,
     summaries.c.origin,
     summaries.c.created,
+    summaries.c.kept,
+    summaries.c.deleted,
 )
 
 
@@ -87,6 +89,8 @@ def summary_row(summary: RollingSummary) -> Row:
         "facts": to_json_or_none(summary.facts),
         "origin": summary.origin,
         "created": storable(summary.created),
+        "kept": storable(summary.kept),
+        "deleted": to_json_or_none(summary.deleted),
     }
 
 
@@ -96,9 +100,11 @@ def summary_of(row: sa.Row[*tuple[Any, ...]]) -> RollingSummary:
         text=row.text,
         covers=row.covers,
         tokens=row.tokens,
-        facts=_read(records.FACTS, row.facts, ()),
+        facts=records.with_fact_ids(_read(records.FACTS, row.facts, ())),
         origin=cast(SummaryOrigin, row.origin),
         created=row.created,
+        kept=row.kept,
+        deleted=_read(records.TEXTS, row.deleted, ()),
     )
 
 

@@ -18,7 +18,13 @@ conversations = sa.Table(
     sa.Column("system_text", sa.Text),
     sa.Column("created", sa.Text, nullable=False),
     sa.Column("updated", sa.Text, nullable=False),
+    sa.Column("pinned", sa.Boolean, nullable=False, server_default=sa.false()),
+    # A branch holds turns that were cut off from another conversation by an edit or a retry: those
+    # from `fork_position` on, with their summaries. It is in no list.
+    sa.Column("branch_of", sa.ForeignKey(_CONVERSATION, ondelete="CASCADE")),
+    sa.Column("fork_position", sa.Integer),
     sa.Index("conversations_by_time", "owner", "updated"),
+    sa.Index("conversations_by_trunk", "branch_of", "fork_position"),
 )
 
 turns = sa.Table(
@@ -71,6 +77,21 @@ summaries = sa.Table(
     sa.Column("facts", sa.Text),
     sa.Column("origin", sa.Text, nullable=False),
     sa.Column("created", sa.Text, nullable=False),
+    # What the user wrote by hand, and ids of facts that the user deleted.
+    sa.Column("kept", sa.Text, nullable=False, server_default=""),
+    sa.Column("deleted", sa.Text),
+)
+
+# Each attempt to make a summary, with its reason.
+fold_decisions = sa.Table(
+    "fold_decisions",
+    metadata,
+    sa.Column(
+        "conversation_id", sa.ForeignKey(_CONVERSATION, ondelete="CASCADE"), primary_key=True
+    ),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("covers", sa.Integer, nullable=False),
+    sa.Column("decision", sa.Text, nullable=False),
 )
 
 conversation_documents = sa.Table(
