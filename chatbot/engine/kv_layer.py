@@ -77,6 +77,10 @@ class PlainLayer(DynamicLayer):
             rows.append(part)
         return self._restored(key_states.dtype)
 
+    def contents(self, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        """All keys and values in `dtype`, each (1, heads, tokens, width); not for an empty one."""
+        return self._restored(dtype)
+
     def get_seq_length(self) -> int:
         """How many tokens are held."""
         return self.rows[0].tokens if self.rows else 0
