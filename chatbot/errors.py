@@ -8,6 +8,7 @@
     |- ModelError                   a model cannot be found, fetched, read or fitted
     |- EngineError                  a reply failed while it was being made
     |  |- OutOfMemoryError          memory ran out; the turn is kept, the next one works
+    |  |  `- SmallerPromptError     ... before the first token; a smaller prompt may do
     |  `- EngineBusyError           the engine did not become free in time
     `- StoreError                   the database cannot be read or written
 
@@ -55,7 +56,15 @@ class EngineError(ChatbotError):
 
 
 class OutOfMemoryError(EngineError):
-    """Memory ran out during a reply."""
+    """Memory ran out during a reply. `ladder` are the steps that were taken against it."""
+
+    def __init__(self, message: str, ladder: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.ladder = ladder
+
+
+class SmallerPromptError(OutOfMemoryError):
+    """Memory ran out before the first token; ask again with a smaller prompt and `ladder`."""
 
 
 class EngineBusyError(EngineError):

@@ -16,6 +16,7 @@ from chatbot.engine.base import (
 )
 from chatbot.engine.local import TransformersEngine
 from chatbot.errors import ChatbotError
+from chatbot.messages import MemoryFigures
 
 
 class WatchedEngine:
@@ -46,9 +47,10 @@ class WatchedEngine:
         *,
         conversation_id: str | None = None,
         stop: Event | None = None,
+        ladder: tuple[str, ...] | None = None,
     ) -> Iterator[EngineEvent]:
         for event in self.engine.generate(
-            prompt_ids, params, conversation_id=conversation_id, stop=stop
+            prompt_ids, params, conversation_id=conversation_id, stop=stop, ladder=ladder
         ):
             self._look()
             if isinstance(event, Finished) and params.max_tokens > 1 and conversation_id:
@@ -58,6 +60,9 @@ class WatchedEngine:
 
     def forget(self, conversation_id: str) -> None:
         self.engine.forget(conversation_id)
+
+    def memory(self) -> MemoryFigures:
+        return self.engine.memory()
 
     def close(self) -> None:
         self.engine.close()

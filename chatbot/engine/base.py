@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from chatbot.messages import Finish, Notice, Usage
+from chatbot.messages import Finish, MemoryFigures, Notice, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,15 @@ class EngineInfo:
 
     model: str
     max_window_tokens: int
-    """Longest prompt and reply together that the model was trained for."""
+    """Longest prompt and reply together that can be made now."""
     device: str = "cpu"
     dtype: str = ""
     quantization: str = "none"
     is_demo: bool = False
     keeps_cache: bool = False
     """Whether a conversation's next reply starts sooner when its prompt's front was read before."""
+    full_window_tokens: int = 0
+    """What `max_window_tokens` is again once memory is no longer short; 0: it is not short."""
     details: dict[str, Any] = field(default_factory=dict)
 
 
@@ -131,7 +133,7 @@ EngineEvent = Prefilled | TextDelta | Finished
 
 
 class Engine(Protocol):
-    """Makes a reply out of a prompt. One reply at a time; further calls wait for their turn."""
+    """Makes a reply out of a prompt. Calls beyond those that may run at once wait in turn."""
 
     @property
     def info(self) -> EngineInfo: ...
@@ -149,6 +151,7 @@ class Engine(Protocol):
         *,
         conversation_id: str | None = None,
         stop: Event | None = None,
+        ladder: tuple[str, ...] | None = None,
     ) -> Iterator[EngineEvent]:
         """Yield `Prefilled` and `TextDelta` events, then exactly one `Finished`.
 
@@ -156,13 +159,22 @@ class Engine(Protocol):
         "cancelled"; closing the iterator does the same without a last event.
         `conversation_id` names whose cache may be reused; None reuses and keeps nothing.
 
-        Raises EngineError (OutOfMemoryError when memory ran out) after releasing everything
-        that the call held, and InputError when the prompt and `max_tokens` exceed the window.
+        When memory runs out before the first token, the engine tries again with less (see
+        `engine.ladder`); after it the reply ends with finish "memory". `ladder` is given by a
+        caller that can make a smaller prompt: the steps taken for this reply so far.
+
+        Raises EngineError after releasing everything that the call held (SmallerPromptError
+        when a caller that gave `ladder` is to come back with a smaller prompt, OutOfMemoryError
+        when nothing helped), and InputError when prompt and `max_tokens` exceed the window.
         """
         ...
 
     def forget(self, conversation_id: str) -> None:
         """Drop whatever is cached for a conversation."""
+        ...
+
+    def memory(self) -> MemoryFigures:
+        """What is taken now, and the peaks of the reply that runs or ran last. Quick."""
         ...
 
     def close(self) -> None:

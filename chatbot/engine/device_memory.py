@@ -27,6 +27,16 @@ class Memory:
     available_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """What this process has of a CUDA device: in tensors, held in all, and at most so far."""
+
+    allocated_bytes: int = 0
+    reserved_bytes: int = 0
+    peak_bytes: int = 0
+    total_bytes: int = 0
+
+
 def parse_bytes(text: str) -> int:
     """Bytes of "12GiB", "800 MB" or "1073741824B". Raises InputError for anything else.
 
@@ -64,6 +74,28 @@ def cuda_memory() -> Memory | None:
     # What this process's allocator holds without using it is available too.
     unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     return Memory(total, free + unused)
+
+
+def cuda_use() -> DeviceUse | None:
+    """What this process takes of the current CUDA device, or None where there is none."""
+    memory = cuda_memory()
+    if memory is None:
+        return None
+    import torch
+
+    return DeviceUse(
+        torch.cuda.memory_allocated(),
+        torch.cuda.memory_reserved(),
+        torch.cuda.max_memory_allocated(),
+        memory.total_bytes,
+    )
+
+
+def reset_cuda_peak() -> None:
+    """Let the device's peak start anew."""
+    import torch
+
+    torch.cuda.reset_peak_memory_stats()
 
 
 def has_fast_bfloat16() -> bool:

@@ -14,8 +14,9 @@ from chatbot.engine.base import (
     Finished,
     SamplingParams,
 )
+from chatbot.engine.memory_meter import idle_figures
 from chatbot.errors import ChatbotError, EngineError, ModelError
-from chatbot.messages import Usage
+from chatbot.messages import MemoryFigures, Usage
 
 _POLL_S = 0.02
 
@@ -90,6 +91,7 @@ class LazyEngine:
         *,
         conversation_id: str | None = None,
         stop: Event | None = None,
+        ladder: tuple[str, ...] | None = None,
     ) -> Iterator[EngineEvent]:
         """See `Engine.generate`. Also waits for the load, and `stop` ends that wait too."""
         while not self._wait(_POLL_S):
@@ -97,7 +99,9 @@ class LazyEngine:
                 yield Finished("cancelled", "", (), Usage(prompt_tokens=len(prompt_ids)))
                 return
         engine = self._wait_for_engine()
-        yield from engine.generate(prompt_ids, params, conversation_id=conversation_id, stop=stop)
+        yield from engine.generate(
+            prompt_ids, params, conversation_id=conversation_id, stop=stop, ladder=ladder
+        )
 
     def forget(self, conversation_id: str) -> None:
         """Drop whatever is cached for a conversation; nothing is while the engine loads."""
@@ -105,6 +109,12 @@ class LazyEngine:
             engine = self._engine
         if engine is not None:
             engine.forget(conversation_id)
+
+    def memory(self) -> MemoryFigures:
+        """See `Engine.memory`; of the process alone while nothing is loaded."""
+        with self._changed:
+            engine = self._engine
+        return idle_figures() if engine is None else engine.memory()
 
     def reload(self) -> None:
         """Try a failed load again; does nothing while loading or when ready."""

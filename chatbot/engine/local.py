@@ -29,12 +29,13 @@ from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
 from chatbot.engine.fair_lock import FairLock
 from chatbot.engine.kv_store import KVStore, store_for
 from chatbot.engine.loading import LoadedModel, info_of, load_files, load_model
+from chatbot.engine.memory_meter import MemoryMeter, weights_in_memory
 from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.sampling import TokenChooser
 from chatbot.engine.text_stream import TextStream
 from chatbot.engine.tokenizers import load_tokenizer
 from chatbot.errors import EngineError, InputError, OutOfMemoryError
-from chatbot.messages import Finish, Usage
+from chatbot.messages import Finish, MemoryFigures, Usage
 from chatbot.settings import Settings
 
 
@@ -67,6 +68,8 @@ class TransformersEngine:
         self._gate = StopGate(loaded.model)
         self._lock = FairLock()
         self._info = info_of(loaded)
+        parts = (*loaded.model.parameters(), *loaded.model.buffers())
+        self._meter = MemoryMeter(weights_in_memory(parts), on_cuda=loaded.device == "cuda")
 
     @property
     def info(self) -> EngineInfo:
@@ -97,6 +100,7 @@ class TransformersEngine:
         *,
         conversation_id: str | None = None,
         stop: Event | None = None,
+        ladder: tuple[str, ...] | None = None,
     ) -> Iterator[EngineEvent]:
         """See `Engine.generate`."""
         prompt = tuple(prompt_ids)
@@ -109,8 +113,10 @@ class TransformersEngine:
             stream = TextStream(self._tokenizer, params.stop)
             reply = ReplyState(prompt, params, stream, stop.is_set)
             self._gate.watch(reply.stopped)
+            self._meter.begin(self._store.figures().total_bytes)
             yield from self._guarded(reply, conversation_id)
         finally:
+            self._meter.end()
             self._gate.unwatch()
             self._lock.release()
 
@@ -135,6 +141,11 @@ class TransformersEngine:
     def forget(self, conversation_id: str) -> None:
         """Drop whatever is cached for a conversation."""
         self._store.forget(conversation_id)
+
+    def memory(self) -> MemoryFigures:
+        """See `Engine.memory`; caches on loan are counted in all, not by conversation."""
+        kv = self._store.figures()
+        return self._meter.figures(kv.total_bytes, kv.bound_bytes, kv.by_conversation)
 
     def close(self) -> None:
         """Free the model once the reply in the making has ended. Idempotent."""
@@ -199,7 +210,8 @@ class TransformersEngine:
             lease.keep(reader.token_ids)
             if rest := reply.stream.finish():
                 yield TextDelta(rest)
-        yield Finished(finish, reply.stream.text, reply.stream.token_ids, reply.usage())
+        usage = replace(reply.usage(), memory=self.memory())
+        yield Finished(finish, reply.stream.text, reply.stream.token_ids, usage)
 
     def _prefill(
         self, reader: Reader, reply: ReplyState, piece_tokens: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, Lock
 
 from chatbot.engine.base import (
@@ -17,10 +17,11 @@ from chatbot.engine.base import (
     SamplingParams,
     TextDelta,
 )
+from chatbot.engine.memory_meter import idle_figures
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
 from chatbot.engine.text_stream import TextStream
 from chatbot.errors import EngineError, InputError
-from chatbot.messages import Finish, Usage
+from chatbot.messages import Finish, MemoryFigures, Usage
 
 _POLL_S = 0.005
 
@@ -107,6 +108,7 @@ class ScriptedEngine:
         *,
         conversation_id: str | None = None,
         stop: Event | None = None,
+        ladder: tuple[str, ...] | None = None,
     ) -> Iterator[EngineEvent]:
         """See `Engine.generate`; the lock is held until the iterator ends or is closed."""
         prompt = tuple(prompt_ids)
@@ -124,6 +126,13 @@ class ScriptedEngine:
     def forget(self, conversation_id: str) -> None:
         """Drop what is kept of a conversation."""
         self._kept.pop(conversation_id, None)
+
+    def memory(self) -> MemoryFigures:
+        """Made up, but steady: four bytes for each token that is kept."""
+        kept = {name: 4 * len(ids) for name, ids in self._kept.items()}
+        made_up = {"weights_bytes": 1 << 20, "activations_peak_bytes": 1 << 16}
+        kv = {"kv_bytes": sum(kept.values()), "kv_bound_bytes": 32 * self._info.max_window_tokens}
+        return replace(idle_figures(), kv_by_conversation=kept, **kv, **made_up)
 
     def close(self) -> None:
         """Refuse further calls. Idempotent."""
@@ -171,6 +180,7 @@ class ScriptedEngine:
             completion_tokens=len(stream.token_ids),
             prefill_s=read_s,
             decode_s=time.perf_counter() - started - read_s,
+            memory=self.memory(),
         )
         yield Finished(finish, stream.text, stream.token_ids, usage)
 
