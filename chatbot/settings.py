@@ -66,6 +66,32 @@ class Settings(BaseModel):
     kv_cache_dtype: Literal["auto", "16bit", "int8"] = Field(
         "auto", description="how caches are kept; auto: int8 when the window does not fit else"
     )
+    kv_cache: Literal["auto", "none"] = Field(
+        "auto",
+        description="none makes replies without any cache: very slowly, in the least memory",
+    )
+    kv_eviction: Literal["sink", "none"] = Field(
+        "sink",
+        description="a reply that outgrows its cache: sink goes on with the first and the latest "
+        "tokens, none refuses it",
+    )
+    kv_prompt_eviction: Literal["none", "snapkv"] = Field(
+        "none", description="snapkv keeps of a long prompt what its end attends to most"
+    )
+    kv_prompt_keep_tokens: int = Field(
+        1024, ge=64, le=1_000_000, description="tokens of a prompt that snapkv keeps"
+    )
+    kv_idle: Literal["keep", "int8", "cpu"] = Field(
+        "keep",
+        description="caches of other chats meanwhile: kept as they are, in 8 bit, or moved to the "
+        "CPU's memory",
+    )
+    self_consistency_samples: int = Field(
+        1,
+        ge=1,
+        le=16,
+        description="with kv_cache none, settle short answers by the majority of so many samples",
+    )
     tokenizer: str | None = Field(
         None,
         description="count with this tokenizer instead of the model's (context command only): a "
