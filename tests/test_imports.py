@@ -18,7 +18,7 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
     "clean", "chunk", "embed", "vectors", "database", "tables", "index", "ranking", "search",
-    "narrow", "context", "align", "files", "ingest", "pipeline",
+    "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
 )  # fmt: skip
 
 DATA = ("chatbot.errors", "chatbot.messages", "chatbot.records", "retrieval.types")
@@ -50,8 +50,8 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
 OWNERS = {
     "torch": tuple(
         f"chatbot.engine.{part}"
-        for part in ("local", "loading", "decode", "sampling", "device_memory", "kv_",
-                     "gguf_files")
+        for part in ("local", "local_reply", "loading", "decode", "sampling", "device_memory",
+                     "kv_", "gguf_files")
     ),
     "gradio": ("chatbot.ui",),
 }  # fmt: skip
@@ -65,7 +65,7 @@ BUILDERS = (
     "chatbot.__main__",
     "app",
 )
-SHARED_ENGINE_PARTS = ("chatbot.engine.base",)
+SHARED_ENGINE_PARTS = ("chatbot.engine.base", "chatbot.engine.ladder")
 
 # Package name -> distribution, where they differ.
 DISTRIBUTIONS = {

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from model_faults import Fault, raising, with_logit
 from tiny_llama import PROMPT, START_ID, finished, reply, tiny_engine, tiny_model
 
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.kv_layer import new_cache
 from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine
-from chatbot.errors import EngineError, InputError, OutOfMemoryError
+from chatbot.errors import EngineError, InputError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,40 +61,6 @@ def test_empty_requests_are_refused(
         reply(engine, prompt, **params)
 
 
-class Fault:
-    """Does something to the model's output, or instead of it, at one call."""
-
-    def __init__(self, model: Any, at_call: int, action: Callable[[Any], Any]) -> None:
-        self.calls = 0
-        self._at_call, self._action = at_call, action
-        self._hook = model.register_forward_hook(self._run)
-
-    def _run(self, module: Any, arguments: Any, output: Any) -> Any:
-        self.calls += 1
-        return self._action(output) if self.calls == self._at_call else output
-
-    def __enter__(self) -> Fault:
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        self._hook.remove()
-
-
-def with_logit(value: float) -> Callable[[Any], Any]:
-    def change(output: Any) -> Any:
-        output.logits[..., 7] = value
-        return output
-
-    return change
-
-
-def raising(error: Exception) -> Callable[[Any], Any]:
-    def fail(output: Any) -> Any:
-        raise error
-
-    return fail
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("at_call", [1, 6])
@@ -109,26 +76,6 @@ def test_broken_logits_fail_one_reply_only(
     assert reply(engine).finish == "length"
 
 
-@pytest.mark.parametrize("at_call", [1, 3, 21])
-@pytest.mark.parametrize(
-    "error",
-    [
-        torch.OutOfMemoryError("CUDA out of memory."),
-        MemoryError(),
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
-    ],
-)
-def test_out_of_memory_fails_one_reply_only(model: Any, at_call: int, error: Exception) -> None:
-    kept = keeping(model)
-    engine = tiny_engine(model, piece_tokens=36, store=kept)
-    with Fault(model, at_call, raising(error)):
-        with pytest.raises(OutOfMemoryError, match="Memory ran out") as caught:
-            reply(engine)
-        assert caught.value.__context__ is None  # it would hold the tensors of the reply
-        assert kept.cleared == 1
-        assert reply(engine, PROMPT[:9]).finish == "length"
-
-
 def test_any_other_failure_is_a_sentence(model: Any) -> None:
     engine = tiny_engine(model)
     with (
@@ -139,18 +86,8 @@ def test_any_other_failure_is_a_sentence(model: Any) -> None:
     assert reply(engine).finish == "length"
 
 
-class Keeping(PrefixStore):
-    """A store that counts how often everything is dropped."""
-
-    cleared = 0
-
-    def clear(self) -> None:
-        self.cleared += 1
-        super().clear()
-
-
-def keeping(model: Any) -> Keeping:
-    return Keeping(lambda: new_cache(model), bound_bytes=1 << 24, bytes_per_token=512)
+def keeping(model: Any) -> PrefixStore:
+    return PrefixStore(lambda: new_cache(model), bound_bytes=1 << 24, bytes_per_token=512)
 
 
 def test_store_gets_exactly_what_the_cache_holds(model: Any) -> None:

@@ -1,42 +1,70 @@
-"""A lock that is given in the order of asking, and whose waiting can be stopped."""
+"""A lock that is given in the order of asking, to one or to some at once; waiting can be stopped.
+
+Knows nothing of what is locked.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Condition, Event
 
 _POLL_S = 0.05
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ticket:
+    """A place in the line, or inside."""
+
+    alone: bool
+
+
 class FairLock:
-    """First come, first served; `threading.Lock` promises no order."""
+    """First come, first served, `places` at once; `threading.Lock` promises no order."""
 
-    def __init__(self) -> None:
+    def __init__(self, places: int = 1) -> None:
+        self._places = places
         self._changed = Condition()
-        self._queue: deque[object] = deque()
+        self._queue: list[Ticket] = []
 
-    def acquire(self, stop: Event | None = None) -> bool:
-        """Wait for the turn; False when `stop` was set first."""
-        ticket = object()
+    def acquire(self, stop: Event | None = None, *, alone: bool = False) -> Ticket | None:
+        """Wait for the turn; None when `stop` was set first. `alone` waits for all others."""
+        ticket = Ticket(alone)
         with self._changed:
             self._queue.append(ticket)
             try:
-                while self._queue[0] is not ticket:
+                while not self._may_enter(ticket):
                     if stop is not None and stop.is_set():
                         self._leave(ticket)
-                        return False
+                        return None
                     self._changed.wait(_POLL_S)
             except BaseException:  # an interrupt must not leave a ticket that blocks all others
                 self._leave(ticket)
                 raise
-        return True
+        return ticket
 
-    def release(self) -> None:
-        """Hand over to the next. Only the holder may call this."""
+    def release(self, ticket: Ticket) -> None:
+        """Hand over to the next."""
         with self._changed:
-            self._queue.popleft()
-            self._changed.notify_all()
+            self._leave(ticket)
 
-    def _leave(self, ticket: object) -> None:
+    @contextmanager
+    def held(self, *, alone: bool = False) -> Iterator[None]:
+        """The lock for a block."""
+        ticket = self.acquire(alone=alone)
+        assert ticket is not None
+        try:
+            yield
+        finally:
+            self.release(ticket)
+
+    def _may_enter(self, ticket: Ticket) -> bool:
+        place = self._queue.index(ticket)
+        if ticket.alone:
+            return place == 0
+        return place < self._places and not any(other.alone for other in self._queue[:place])
+
+    def _leave(self, ticket: Ticket) -> None:
         self._queue.remove(ticket)
         self._changed.notify_all()

@@ -25,6 +25,12 @@ class ReplyState:
     cached_tokens: int = 0
     completion_tokens: int = 0
 
+    def restart(self) -> None:
+        """Read the prompt from the beginning, as when memory ran out; time goes on."""
+        assert self.completion_tokens == 0, "nothing that was told can be taken back"
+        self.prefill_s = None
+        self.cached_tokens = 0
+
     def usage(self) -> Usage:
         """Tokens and seconds until now."""
         elapsed_s = time.perf_counter() - self.started_s

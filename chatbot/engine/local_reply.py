@@ -1,0 +1,255 @@
+"""One reply of a model on this machine: read, write token by token, get along with little memory.
+
+Knows token ids, a cache on loan and a model; knows nothing of who waits for the engine.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from chatbot.engine.base import EngineEvent, Finished, Prefilled, TextDelta
+from chatbot.engine.decode import Reader, Stopped
+from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
+from chatbot.engine.kv_layer import new_cache, truncate
+from chatbot.engine.kv_store import KVStore, Lease
+from chatbot.engine.ladder import (
+    CALLERS_STEPS,
+    LadderState,
+    Recipe,
+    Step,
+    next_step,
+    recipe,
+    step_notice,
+    stopped_notice,
+)
+from chatbot.engine.loading import LoadedModel
+from chatbot.engine.memory_watch import MemoryWatch
+from chatbot.engine.model_turn import ModelTurn
+from chatbot.engine.process_memory import give_back_freed
+from chatbot.engine.reply_state import ReplyState
+from chatbot.engine.sampling import TokenChooser
+from chatbot.errors import EngineError, OutOfMemoryError, SmallerPromptError
+from chatbot.messages import Finish, MemoryFigures, Notice
+
+LOOK_EVERY_TOKENS = 16
+"""How often a growing reply looks at free memory; a look takes some tens of microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What a reply is made with."""
+
+    loaded: LoadedModel
+    store: KVStore
+    turn: ModelTurn
+    watch: MemoryWatch
+    stop_ids: frozenset[int]
+    memory: Callable[[], MemoryFigures]
+    steps_taken: Counter[str]
+    """Counts of steps against short memory, over all replies."""
+
+
+class LocalReply:
+    """Makes one reply; used once."""
+
+    def __init__(
+        self,
+        shop: Workshop,
+        reply: ReplyState,
+        conversation_id: str | None,
+        ladder: tuple[str, ...] | None,
+    ) -> None:
+        self._shop = shop
+        self._reply = reply
+        self._conversation_id = conversation_id
+        self._caller_shrinks = ladder is not None
+        self._taken: list[str] = list(ladder or ())
+
+    def events(self) -> Iterator[EngineEvent]:
+        """See `Engine.generate`."""
+        loaded = self._shop.loaded
+        while True:
+            way = recipe(self._taken, piece_tokens=loaded.piece_tokens, cache=loaded.plan.cache)
+            finish = yield from self._guarded(way)
+            # Only here, outside of every `except`, has the traceback let go of the tensors.
+            if finish is not None:
+                yield self._finished(finish)
+                return
+            step = next_step(self._state(way))
+            sentence = self._sentence()
+            self._recover(step)
+            if step is not None and step not in CALLERS_STEPS:
+                self._taken.append(step)
+                self._reply.restart()
+                continue
+            if self._reply.completion_tokens:
+                self._shop.steps_taken["stopped"] += 1
+                if rest := self._reply.stream.finish():
+                    yield TextDelta(rest)
+                yield self._finished("memory", stopped_notice(sentence))
+                return
+            kind = OutOfMemoryError if step is None else SmallerPromptError
+            raise kind(sentence, tuple(self._taken))
+
+    def _guarded(self, way: Recipe) -> Generator[EngineEvent, None, Finish | None]:
+        """One attempt; None when memory ran out. Other failures become EngineErrors."""
+        try:
+            return (yield from self._attempt(way))
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise EngineError(failed(error)) from error
+        return None
+
+    def _attempt(self, way: Recipe) -> Generator[EngineEvent, None, Finish | None]:
+        shop, reply = self._shop, self._reply
+        total_tokens = len(reply.prompt_ids) + reply.params.max_tokens
+        # An error leaves the block without keeping, so no cache that is in doubt is used again.
+        with shop.store.lend(
+            self._conversation_id, reply.prompt_ids, total_tokens=total_tokens
+        ) as lease:
+            reader = self._reader(lease, way)
+            reply.cached_tokens = lease.reused_tokens
+            finish: Finish | None = "cancelled"
+            try:
+                logits = yield from self._prefill(reader, way.piece_tokens)
+                finish = yield from self._decode(reader, logits)
+            except Stopped:
+                pass
+            except GeneratorExit:
+                lease.keep(reader.token_ids)
+                raise
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                finish = None
+            if finish is None:
+                self._keep_prefix(lease)
+                return None
+            lease.keep(reader.token_ids)
+            if rest := reply.stream.finish():
+                yield TextDelta(rest)
+        return finish
+
+    def _reader(self, lease: Lease, way: Recipe) -> Reader:
+        loaded = self._shop.loaded
+        if way.cache != loaded.plan.cache and not lease.reused_tokens:
+            lease.cache = new_cache(loaded.model, way.cache)
+        return Reader(loaded.model, lease.cache, self._reply.prompt_ids[: lease.reused_tokens])
+
+    def _keep_prefix(self, lease: Lease) -> None:
+        """What was reused is as it was before, whatever went wrong behind it."""
+        held = lease.reused_tokens
+        if held and not self._reply.completion_tokens:
+            truncate(lease.cache, held)
+            lease.keep(self._reply.prompt_ids[:held])
+
+    def _prefill(
+        self, reader: Reader, piece_tokens: int
+    ) -> Generator[EngineEvent, None, torch.Tensor]:
+        shop, reply = self._shop, self._reply
+        total = len(reply.prompt_ids)
+        pieces = reader.prefill(reply.prompt_ids, piece_tokens=piece_tokens)
+        done = reply.cached_tokens
+        while done < total:
+            shop.watch.before_reading(min(piece_tokens, total - done), done)
+            with shop.turn.call(reply.stopped):
+                done, logits = next(pieces)
+            if done == total:
+                reply.prefill_s = time.perf_counter() - reply.started_s
+            yield Prefilled(done, total, reply.cached_tokens)
+            if done < total and reply.stopped():
+                raise Stopped
+        return logits
+
+    def _decode(self, reader: Reader, logits: torch.Tensor) -> Generator[EngineEvent, None, Finish]:
+        shop, reply = self._shop, self._reply
+        # The penalty counts the reply's own tokens only: one on the prompt's would keep the model
+        # from saying what the passages say (measured: benchmarks/demo_answers).
+        chooser = TokenChooser(reply.params, (), logits.device)
+        while not reply.stopped():
+            token = chooser.choose(logits)
+            if token in shop.stop_ids:
+                return "stop"
+            reply.completion_tokens += 1
+            if text := reply.stream.push(token):
+                yield TextDelta(text)
+            if reply.stream.stopped:
+                return "stop"
+            if reply.completion_tokens == reply.params.max_tokens:
+                return "length"
+            if reply.completion_tokens % LOOK_EVERY_TOKENS == 0:
+                shop.watch.before_reading(1, len(reply.prompt_ids) + reply.completion_tokens)
+            with shop.turn.call(reply.stopped):
+                logits = reader.read((token,))
+        return "cancelled"
+
+    def _state(self, way: Recipe) -> LadderState:
+        reply, kv = self._reply, self._shop.store.figures()
+        own = self._conversation_id or ""
+        idle = sum(n for name, n in kv.by_conversation.items() if name != own)
+        return LadderState(
+            taken=tuple(self._taken),
+            began=reply.completion_tokens > 0,
+            idle_bytes=idle,
+            reused_tokens=reply.cached_tokens,
+            new_tokens=len(reply.prompt_ids) - reply.cached_tokens,
+            piece_tokens=way.piece_tokens,
+            cache=way.cache,
+            can_quantize=can_quantize(self._shop.loaded.model),
+            caller_shrinks=self._caller_shrinks,
+        )
+
+    def _recover(self, step: Step | None) -> None:
+        """Free what the step gives up; with no step left, everything that can be freed."""
+        own = self._conversation_id
+        store = self._shop.store
+        for name in store.figures().by_conversation:
+            if name != own or step != "evict_idle":
+                store.forget(name)
+        if step is not None:
+            self._shop.steps_taken[step] += 1
+        release_memory()
+
+    def _sentence(self) -> str:
+        shop, reply = self._shop, self._reply
+        total = len(reply.prompt_ids) + reply.params.max_tokens
+        needed = shop.loaded.plan.weights_bytes + shop.watch.window_bytes(total)
+        return out_of_memory(
+            len(reply.prompt_ids),
+            reply.completion_tokens,
+            needed_bytes=needed,
+            weights_bytes=shop.loaded.plan.weights_bytes,
+            free_bytes=shop.watch.free_bytes,
+        )
+
+    def _finished(self, finish: Finish, *notices: Notice) -> Finished:
+        stream, taken = self._reply.stream, tuple(self._taken)
+        usage = replace(self._reply.usage(), memory=self._shop.memory(), ladder=taken)
+        told = (*map(step_notice, taken), *notices)
+        return Finished(finish, stream.text, stream.token_ids, usage, told)
+
+
+def can_quantize(model: Any) -> bool:
+    """Whether the model's caches can be kept in 8 bit."""
+    from chatbot.errors import ModelError
+
+    try:
+        new_cache(model, "int8")
+    except ModelError:
+        return False
+    return True
+
+
+def release_memory() -> None:
+    """Hand freed memory back: Python's, the device allocator's and the C library's."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    give_back_freed()
