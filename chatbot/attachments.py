@@ -1,4 +1,4 @@
-"""Long messages as documents of the library. Knows no prompt and no model."""
+"""Long messages as documents of the library, and their end. Knows no prompt and no model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import hashlib
 import tempfile
 from pathlib import Path
 
+from chatbot.messages import Turn
+from chatbot.store import Store
 from retrieval.pipeline import Library
 from retrieval.types import IngestReport
 
@@ -22,3 +24,13 @@ def attachment_name(text: str) -> str:
     """A name that the same text gets again, so that asking it twice makes one document."""
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return f"Message of {len(text)} characters ({digest[:6]}).txt"
+
+
+def forget_attached(library: Library, store: Store, conversation_id: str, turn: Turn) -> None:
+    """Delete the document that a turn's message was attached as, unless it is needed elsewhere."""
+    names = {n.values.get("document") for n in turn.notices if n.code == "question_attached"}
+    for info in library.documents():
+        needed = store.is_document_needed(conversation_id, info.id, info.name)
+        if info.name in names and not needed:
+            library.delete(info.id)
+            store.remove_document_everywhere(info.id)

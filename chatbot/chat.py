@@ -5,29 +5,28 @@ Knows no model and no page: an `Engine` makes the reply, and whoever iterates `r
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
-from chatbot.attachments import attach_text, attachment_name
+from chatbot.answering import Answering
+from chatbot.attachments import attach_text, attachment_name, forget_attached
 from chatbot.budget import ContextBudget
+from chatbot.busy import Busy
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
-from chatbot.citing import cite
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
-from chatbot.errors import ChatbotError, EngineError, InputError, StoreError
+from chatbot.errors import EngineError, InputError
 from chatbot.fold_job import FoldJob
 from chatbot.folding import Folding
-from chatbot.messages import Conversation, Notice, PromptTrace, Turn
+from chatbot.hands import Hands
+from chatbot.messages import Conversation, Fact, Notice, PromptTrace, Version
 from chatbot.prompting import PromptBuilder
 from chatbot.reply_queue import ReplyQueue
 from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
 from chatbot.store import Store
+from chatbot.windows import livelier, usual_sampling, window_tokens
 from retrieval.pipeline import Library
-
-log = logging.getLogger(__name__)
 
 __all__ = [
     "Chat",
@@ -37,15 +36,11 @@ __all__ = [
     "Queued",
     "TextDelta",
     "TurnDone",
-    "before_turn",
     "window_tokens",
 ]
 
-DEMO_WINDOW_TOKENS = 2048
-"""A small model on a CPU reads some 600 tokens a second: a longer window only makes it slow."""
-MAX_WINDOW_TOKENS = 8192
-QUEUE_POLL_S = 0.2
-RETRY_TEMPERATURE, RETRY_TOP_P = 0.7, 0.9
+STOP_WAIT_S = 30.0
+"""How long deleting a conversation waits for its reply to end: a step of a large model on a CPU."""
 
 
 class Chat:
@@ -61,11 +56,11 @@ class Chat:
         self._store = store
         self._engine = engine
         self._library = library
-        self._queue = ReplyQueue()
         self._lock = threading.Lock()
-        self._running: dict[str, threading.Event] = {}
-        self._unsaved: list[tuple[str, Turn]] = []
+        self._busy = Busy()
         self._builder: PromptBuilder | None = None
+        queue = ReplyQueue()
+        self._answering = Answering(store, engine, library, queue=queue)
         job = FoldJob(
             settings,
             store,
@@ -73,7 +68,15 @@ class Chat:
             builder=lambda: self.builder,
             window=lambda: window_tokens(settings, engine),
         )
-        self._folding = Folding(self._queue, job)
+        self._folding = Folding(queue, job)
+        self._hands = Hands(
+            store,
+            engine,
+            self._folding,
+            self._busy,
+            builder=lambda: self.builder,
+            cap_tokens=settings.summary_tokens,
+        )
 
     def reply(
         self,
@@ -98,17 +101,17 @@ class Chat:
         stop: threading.Event | None = None,
         sampling: SamplingParams | None = None,
     ) -> Iterator[ChatEvent]:
-        """Answer the last question again; its old turn is replaced.
+        """Answer the last question again; the old reply is kept as a version of the turn.
 
         A reply that had come to its end is drawn anew with some chance in it, since greedy
         decoding would only say the same again.
         """
-        conversation = self._store.load(conversation_id)
-        if not conversation.turns:
+        newest = self._store.last_turns(conversation_id, 1)
+        if not newest:
             raise InputError("There is no question to answer again; type one first.")
-        last = conversation.turns[-1]
+        last = newest[-1]
         if sampling is None and last.finish in ("stop", "length"):
-            sampling = self._livelier()
+            sampling = livelier(usual_sampling(self._settings))
         return self._reply(conversation_id, last.question, last.id, stop, sampling)
 
     def edit(
@@ -119,7 +122,11 @@ class Chat:
         *,
         stop: threading.Event | None = None,
     ) -> Iterator[ChatEvent]:
-        """Ask `text` in place of an earlier question; that turn and all later ones are dropped."""
+        """Ask `text` in place of an earlier question.
+
+        That turn and all later ones are no longer part of the chat, nor is what was remembered
+        of them; they are kept as a version, see `switch_version`.
+        """
         return self._reply(conversation_id, text, turn_id, stop, None)
 
     def context(self, conversation_id: str, text: str) -> PromptTrace:
@@ -129,22 +136,70 @@ class Chat:
 
     def stop(self, conversation_id: str) -> None:
         """Stop the running reply of a conversation, if there is one."""
-        with self._lock:
-            event = self._running.get(conversation_id)
-        if event is not None:
-            event.set()
+        self._busy.stop(conversation_id)
 
     def is_running(self, conversation_id: str) -> bool:
-        with self._lock:
-            return conversation_id in self._running
+        return self._busy.is_answering(conversation_id)
+
+    # The user's hands. All raise InputError, with nothing changed, while the conversation is being
+    # answered or when what they name is not there.
+
+    def edit_summary(self, conversation_id: str, text: str) -> None:
+        """Put the user's words in place of the summary; later folds only add to them."""
+        self._hands.edit_summary(conversation_id, text)
+
+    def add_fact(self, conversation_id: str, text: str) -> Fact:
+        """Add a line to the facts; it stays until the user deletes it."""
+        return self._hands.add_fact(conversation_id, text)
+
+    def edit_fact(self, conversation_id: str, fact_id: str, text: str) -> Fact:
+        """Put a fact in the user's words; later folds keep it so."""
+        return self._hands.edit_fact(conversation_id, fact_id, text)
+
+    def pin_fact(self, conversation_id: str, fact_id: str, pinned: bool) -> Fact:
+        """Let a fact stay however many come after it, or no longer."""
+        return self._hands.pin_fact(conversation_id, fact_id, pinned)
+
+    def delete_fact(self, conversation_id: str, fact_id: str) -> None:
+        """Take a fact out of the list; no later fold brings it back."""
+        self._hands.delete_fact(conversation_id, fact_id)
+
+    def forget_turn(self, conversation_id: str, turn_id: str) -> None:
+        """Delete a turn, its versions, and all that was made of it; later turns stay.
+
+        Gone from the database, the summary and facts, what is searched, the cache, traces, and
+        the library if the message was attached as a document. A summary that covered it is made
+        anew from sentences of the other turns. What later turns say of it stays with them.
+        """
+        turn = self._hands.forget_turn(conversation_id, turn_id)
+        if self._library is not None:
+            forget_attached(self._library, self._store, conversation_id, turn)
+
+    def versions(self, conversation_id: str, turn_id: str) -> tuple[Version, ...]:
+        """The questions and replies that stand, or once stood, in the place of a turn."""
+        return self._store.versions(conversation_id, turn_id)
+
+    def switch_version(self, conversation_id: str, version_id: str) -> None:
+        """Bring back a version with all turns after it, and its summary and facts.
+
+        What stands there now is kept as a version in turn.
+        """
+        self._hands.switch_version(conversation_id, version_id)
 
     def forget(self, conversation_id: str) -> None:
-        """Stop and drop all that is kept in memory about a conversation that was deleted."""
+        """Stop, wait for the end, and drop all that is kept in memory about a conversation."""
         self.stop(conversation_id)
+        self._busy.wait(conversation_id, STOP_WAIT_S)
         self._folding.cancel(conversation_id)
+        self._answering.forget(conversation_id)
         if self._builder is not None:
             self._builder.forget(conversation_id)
         self._engine.forget(conversation_id)
+
+    def delete(self, conversation_id: str) -> None:
+        """Delete a conversation with its branches, stopping a reply in it."""
+        self.forget(conversation_id)
+        self._store.delete(conversation_id)
 
     def wait_for_folds(self, timeout_s: float | None = None) -> bool:
         """Wait until no summary is being made. False when the time is up first."""
@@ -152,13 +207,10 @@ class Chat:
 
     def close(self) -> None:
         """Stop all replies and folds, and store what is left to store. Idempotent."""
-        with self._lock:
-            for event in self._running.values():
-                event.set()
-            unsaved = bool(self._unsaved)
+        self._busy.stop_all()
         self._folding.close()
-        if unsaved:
-            self._save_unsaved()
+        if self._answering.has_unsaved:
+            self._answering.save_unsaved()
 
     @property
     def builder(self) -> PromptBuilder:
@@ -184,8 +236,8 @@ class Chat:
         if not text.strip():
             raise InputError("The question is empty; type one first.")
         stop = stop or threading.Event()
-        with self._only_reply(conversation_id, stop):
-            self._save_unsaved()
+        with self._busy.reply(conversation_id, stop):
+            self._answering.save_unsaved()
             self._folding.cancel(conversation_id)
             conversation, notices = self._prepare(conversation_id, text, replacing)
             budget = self.budget()
@@ -195,15 +247,20 @@ class Chat:
             )
             turn = self._store.begin_turn(conversation_id, text, replacing=replacing)
             run = ReplyRun(turn, prompt)
+            params = replace(
+                sampling or usual_sampling(self._settings), max_tokens=budget.reply_tokens
+            )
             try:
-                yield from self._run(conversation_id, run, stop, self._params(sampling, budget))
+                yield from self._answering.run(
+                    conversation_id, run, stop, params, folding=self._folding
+                )
             except Exception as error:
                 # A fault of ours: the turn is kept and says so, the error goes on to whoever asked.
                 run.fail(EngineError(f"The reply failed by a fault in the program: {error!r}."))
                 raise
             finally:
                 if not run.stored:
-                    self._save(conversation_id, run)
+                    self._answering.save(conversation_id, run)
         if run.turn.finish in ("stop", "length"):
             self._folding.schedule(conversation_id)
 
@@ -212,7 +269,7 @@ class Chat:
     ) -> tuple[Conversation, tuple[Notice, ...]]:
         """The conversation as the prompt sees it: before the turns to be replaced; a message that
         does not fit is attached as a document."""
-        conversation = before_turn(self._store.load(conversation_id), replacing)
+        conversation = self._store.load(conversation_id, before=replacing)
         if self._library is None or self.builder.fits(conversation, text, self.budget()):
             return conversation, ()
         name = attachment_name(text)
@@ -224,122 +281,3 @@ class Chat:
         sentence = f"The message is attached as the document {name!r} and searched."
         notice = Notice("question_attached", sentence, {"document": name})
         return replace(conversation, document_ids=ids), (notice,)
-
-    @contextmanager
-    def _only_reply(self, conversation_id: str, stop: threading.Event) -> Iterator[None]:
-        with self._lock:
-            if conversation_id in self._running:
-                raise InputError("This conversation is still being answered; wait or stop it.")
-            self._running[conversation_id] = stop
-        try:
-            yield
-        finally:
-            with self._lock:
-                del self._running[conversation_id]
-
-    def _run(
-        self, conversation_id: str, run: ReplyRun, stop: threading.Event, params: SamplingParams
-    ) -> Iterator[ChatEvent]:
-        for notice in run.prompt.trace.notices:
-            yield NoticeEvent(notice)
-        with self._queue.ticket() as ticket:
-            self._folding.give_way()
-            shown = 0
-            while not ticket.wait(QUEUE_POLL_S) and not stop.is_set():
-                if ticket.position != shown:
-                    shown = ticket.position
-                    yield Queued(shown)
-            yield ContextReady(run.prompt.trace)
-            yield from self._generate(conversation_id, run, stop, params)
-        self._save(conversation_id, run)
-        yield TurnDone(run.turn)
-
-    def _generate(
-        self, conversation_id: str, run: ReplyRun, stop: threading.Event, params: SamplingParams
-    ) -> Iterator[ChatEvent]:
-        if stop.is_set():
-            return
-        events = self._engine.generate(
-            run.prompt.token_ids, params, conversation_id=conversation_id, stop=stop
-        )
-        try:
-            for event in events:
-                run.take(event)
-                if isinstance(event, TextDelta):
-                    yield event
-        except GeneratorExit:
-            # The reader has gone. Let the engine end tidily, so that the ids of what was
-            # generated are kept with the text.
-            stop.set()
-            for event in events:
-                run.take(event)
-            raise
-        except ChatbotError as error:
-            run.fail(error)
-            yield NoticeEvent(run.notices[-1])
-
-    def _save(self, conversation_id: str, run: ReplyRun) -> None:
-        run.stored = True
-        run.turn = run.result(self._engine.tokenizer.name)
-        if run.turn.reply and run.prompt.passages and self._library is not None:
-            run.turn = cite(run.turn, run.prompt.passages, self._library.pages)
-        try:
-            self._store.finish_turn(conversation_id, run.turn)
-        except StoreError as error:
-            sentence = f"The reply could not be stored yet and is kept until it can: {error}"
-            run.turn = run.with_notice(Notice("not_stored", sentence))
-            with self._lock:
-                self._unsaved.append((conversation_id, run.turn))
-
-    def _save_unsaved(self) -> None:
-        """Store the replies that could not be stored when they ended."""
-        with self._lock:
-            waiting, self._unsaved = self._unsaved, []
-        for position, (conversation_id, turn) in enumerate(waiting):
-            try:
-                self._store.finish_turn(conversation_id, turn)
-            except StoreError as error:
-                if conversation_id in {info.id for info in self._store.list_conversations()}:
-                    with self._lock:
-                        self._unsaved = waiting[position:] + self._unsaved
-                    return
-                log.warning("A reply in a chat that was deleted is dropped: %s", error)
-
-    def _params(self, sampling: SamplingParams | None, budget: ContextBudget) -> SamplingParams:
-        return replace(sampling or self._sampling(), max_tokens=budget.reply_tokens)
-
-    def _sampling(self) -> SamplingParams:
-        s = self._settings
-        return SamplingParams(
-            temperature=s.temperature,
-            top_p=s.top_p,
-            repetition_penalty=s.repetition_penalty,
-            seed=s.seed,
-            stop=s.stop,
-        )
-
-    def _livelier(self) -> SamplingParams:
-        usual = self._sampling()
-        if usual.temperature > 0:
-            return usual
-        return replace(usual, temperature=RETRY_TEMPERATURE, top_p=RETRY_TOP_P)
-
-
-def before_turn(conversation: Conversation, turn_id: str | None) -> Conversation:
-    """The conversation as it was before a turn; its summary only if it covers no dropped turn."""
-    if turn_id is None:
-        return conversation
-    ids = [turn.id for turn in conversation.turns]
-    if turn_id not in ids:
-        raise InputError("That turn is no longer in the conversation; reload the page.")
-    turns = conversation.turns[: ids.index(turn_id)]
-    summary = conversation.summary
-    kept = summary if summary and summary.covers <= len(turns) else None
-    return replace(conversation, turns=turns, summary=kept)
-
-
-def window_tokens(settings: Settings, engine: Engine) -> int:
-    """The window in use: the setting, or what suits the model. Never above the model's own."""
-    info = engine.info
-    automatic = DEMO_WINDOW_TOKENS if info.is_demo else MAX_WINDOW_TOKENS
-    return min(settings.window_tokens or automatic, info.max_window_tokens)

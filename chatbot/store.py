@@ -2,7 +2,7 @@
 
 Knows no model, no prompt and no document, only ids of documents. Safe to use from many threads.
 A finished turn survives kill -9 and power loss. A deleted chat is overwritten in the database
-file; its write-ahead log may hold traces of it until the program ends.
+file, and its write-ahead log emptied unless another program is reading just then.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from chatbot import records, store_queries
+from chatbot import records, store_branches, store_queries
 from chatbot.errors import InputError, StoreError
 from chatbot.messages import (
     Conversation,
-    FoldDecision,
     Message,
     PromptTrace,
-    RollingSummary,
     Turn,
 )
 from chatbot.records import from_json, new_id, now_text, storable, to_json
+from chatbot.store_cache import TurnCache
 from chatbot.store_database import Database
+from chatbot.store_memory import MemoryStore
 from chatbot.store_queries import ConversationInfo
 from chatbot.store_rows import imported, title_columns
 from chatbot.store_runner import runner_lives, runner_name
@@ -36,7 +36,7 @@ MAX_SEARCH_CHARACTERS = 1000
 __all__ = ["ConversationInfo", "Store"]
 
 
-class Store:
+class Store(MemoryStore):
     """One database of conversations. Every method that changes something is one transaction."""
 
     def __init__(self, location: Path | str) -> None:
@@ -45,6 +45,7 @@ class Store:
         Turns that a dead process left running are marked as interrupted. Raises StoreError.
         """
         self._runner = runner_name()
+        self._known = TurnCache()
         self._database = Database(location)
         try:
             self._interrupt_abandoned()
@@ -105,12 +106,13 @@ class Store:
         return self.load(storable(new.id))
 
     def list_conversations(self) -> list[ConversationInfo]:
-        """All conversations, newest first."""
+        """All conversations, pinned ones first, then the newest."""
         with self._database.read() as connection:
             return store_queries.list_infos(connection)
 
     def search_conversations(self, text: str) -> list[ConversationInfo]:
-        """Those with `text` in their title or in a message, newest first; all for a blank text.
+        """Those with `text` in their title or in a message; all for a blank text. In the order of
+        `list_conversations`.
 
         Compares without case, however accents and Hangul are composed.
         """
@@ -121,13 +123,27 @@ class Store:
         with self._database.read() as connection:
             return store_queries.list_infos(connection, needle=needle)
 
-    def load(self, conversation_id: str) -> Conversation:
+    def load(self, conversation_id: str, *, before: str | None = None) -> Conversation:
         """A conversation with all its turns, but without their traces (`load_trace`).
 
-        Raises InputError if there is none of this id.
+        `before` names a turn: then as it was before that one, with the summary that held then.
+        Raises InputError if there is none of this id. Turns read before are not parsed again.
         """
+        known, mark = self._known.known(conversation_id)
         with self._database.read() as connection:
-            return store_queries.load_conversation(connection, conversation_id)
+            found = store_queries.load_conversation(connection, conversation_id, known)
+            if before is not None:
+                found = store_queries.rolled_back(connection, found, before)
+        if before is None:
+            self._known.keep(conversation_id, found.turns, mark)
+        return found
+
+    def last_turns(
+        self, conversation_id: str, n_turns: int, *, before: str | None = None
+    ) -> tuple[Turn, ...]:
+        """The newest turns, or those just before one of them, oldest first; quick in any chat."""
+        with self._database.read() as connection:
+            return store_queries.last_turns(connection, conversation_id, n_turns, before)
 
     def load_trace(self, turn_id: str) -> PromptTrace | None:
         """What went into the prompt of a turn; None if the turn has no trace or is not there."""
@@ -145,6 +161,13 @@ class Store:
         mine = conversations.c.id == conversation_id
         with self._database.write() as connection:
             connection.execute(sa.delete(conversations).where(mine))
+        self._known.forget(conversation_id)
+        self._database.empty_log()
+
+    def pin_conversation(self, conversation_id: str, pinned: bool) -> None:
+        """Keep a conversation at the top of the list, or no longer."""
+        with self._database.write() as connection:
+            store_queries.update_conversation(connection, conversation_id, {"pinned": pinned})
 
     # Documents in use
 
@@ -160,24 +183,30 @@ class Store:
         with self._database.write() as connection:
             connection.execute(sa.delete(table).where(table.c.document_id == document_id))
 
-    # Turns and summaries
+    # Turns
 
     def begin_turn(
         self, conversation_id: str, question: str, *, replacing: str | None = None
     ) -> Turn:
         """Store a question at once, as a running turn at the end of the conversation.
 
-        `replacing` names a turn that is dropped in the same transaction, with all later ones
-        (retry, edit): at no moment is neither question stored.
+        `replacing` names a turn whose place the new one takes in the same transaction (retry,
+        edit). The old one is kept with all later ones, and with their summaries, as a version
+        that `switch_version` brings back; not if it is a question without any reply.
         """
         now = now_text()
         asked = Message(new_id(), "user", storable(question), created=now)
         turn = Turn(new_id(), (asked,), finish="running", created=now)
         with self._database.write() as connection:
             head = store_queries.lock_conversation(connection, conversation_id)
+            position = None
             if replacing is not None:
-                store_queries.drop_turns(connection, conversation_id, replacing)
-            store_queries.append_turn(connection, conversation_id, turn, runner=self._runner)
+                position = store_branches.position_of(connection, conversation_id, replacing)
+                keep = not store_branches.is_unanswered(connection, conversation_id, position)
+                store_branches.cut(connection, conversation_id, position, keep=keep, now=now)
+            store_queries.append_turn(
+                connection, conversation_id, turn, runner=self._runner, position=position
+            )
             title = {} if head.title else title_columns(title_from(asked.content))
             values = {"updated": now} | title
             store_queries.update_conversation(connection, conversation_id, values)
@@ -194,46 +223,17 @@ class Store:
                 raise StoreError(message)
             values = {"updated": now_text()}
             store_queries.update_conversation(connection, conversation_id, values)
+        self._known.forget(conversation_id, turn.id)
 
     def drop_turns_from(self, conversation_id: str, turn_id: str) -> None:
-        """Remove a turn and all later ones.
+        """Remove a turn and all later ones for good.
 
         The summary falls back to the newest version that covers remaining turns only.
         """
         with self._database.write() as connection:
             store_queries.lock_conversation(connection, conversation_id)
-            store_queries.drop_turns(connection, conversation_id, turn_id)
-
-    def save_summary(
-        self, conversation_id: str, summary: RollingSummary, *, last_turn_id: str | None = None
-    ) -> bool:
-        """Make this the current summary; older versions stay stored.
-
-        `last_turn_id` is the newest turn that it stands for. False, with nothing stored, if the
-        conversation no longer has these turns: they may be dropped while a summary is made.
-        """
-        with self._database.write() as connection:
-            last = store_queries.turn_at(connection, conversation_id, summary.covers - 1)
-            if last is None or last_turn_id not in (None, last):
-                return False
-            store_queries.lock_conversation(connection, conversation_id)
-            store_queries.insert_summary(connection, conversation_id, summary)
-        return True
-
-    def summary_versions(self, conversation_id: str) -> list[RollingSummary]:
-        """All versions ever stored, oldest first, also those that no longer hold."""
-        with self._database.read() as connection:
-            return store_queries.summary_versions(connection, conversation_id)
-
-    def add_fold_decisions(self, conversation_id: str, decisions: Sequence[FoldDecision]) -> None:
-        """Keep what was tried when a summary was made. Nothing happens if the chat is gone."""
-        with self._database.write() as connection:
-            store_queries.insert_fold_decisions(connection, conversation_id, decisions)
-
-    def fold_decisions(self, conversation_id: str) -> tuple[FoldDecision, ...]:
-        """All attempts to make a summary of this conversation, oldest first."""
-        with self._database.read() as connection:
-            return store_queries.fold_decisions_of(connection, conversation_id)
+            position = store_branches.position_of(connection, conversation_id, turn_id)
+            store_branches.cut(connection, conversation_id, position, keep=False, now=now_text())
 
     # Settings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from chatbot.errors import StoreError
-from chatbot.store_engine import describe, open_engine, store_errors, writing
+from chatbot.store_engine import describe, empty_log, open_engine, store_errors, writing
 from chatbot.store_migrations import migrate
 
 
@@ -52,6 +52,12 @@ class Database:
             self._check_open()
             with store_errors(self._where), self._writer.begin() as connection:
                 yield connection
+
+    def empty_log(self) -> None:
+        """Leave nothing of what was deleted in the log; not while someone is reading in it."""
+        with self._write_lock:
+            if not self.closed:
+                empty_log(self._reader)
 
     def _check_open(self) -> None:
         if self.closed:

@@ -8,6 +8,7 @@ finished replies. FULL costs one fsync for each of the two commits of a turn.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -21,7 +22,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from chatbot.errors import StoreError
 from chatbot.records import RecordError
 
+log = logging.getLogger(__name__)
+
 BUSY_TIMEOUT_S = 15.0
+LOG_TIMEOUT_MS = 200
 _WRITES = "chatbot_writes"
 
 
@@ -50,6 +54,23 @@ def writing(engine: sa.Engine) -> sa.Engine:
     because another program wrote in between.
     """
     return engine.execution_options(**{_WRITES: True})
+
+
+def empty_log(engine: sa.Engine) -> None:
+    """Move the write-ahead log into the file and cut it to nothing. Does nothing elsewhere, or
+    while another program is reading in it."""
+    if engine.dialect.name != "sqlite":
+        return
+    connection = engine.raw_connection()
+    try:
+        # One that waits would hold up replies for the sake of a log.
+        connection.cursor().execute(f"PRAGMA busy_timeout={LOG_TIMEOUT_MS}")
+        connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.cursor().execute(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_S * 1000)}")
+    except sqlite3.OperationalError as error:
+        log.info("The log stays until the program ends: %s", error)
+    finally:
+        connection.close()
 
 
 def describe(location: Path | str) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
 
-from chatbot import records
 from chatbot.errors import InputError
-from chatbot.messages import Conversation, FoldDecision, RollingSummary, Turn
-from chatbot.records import from_json, storable, to_json
+from chatbot.messages import Conversation, Turn
+from chatbot.records import storable, to_json
+from chatbot.store_branches import no_such_turn, position_of
 from chatbot.store_rows import (
-    SUMMARY_COLUMNS,
     TURN_COLUMNS,
     Row,
-    summary_of,
-    summary_row,
     title_columns,
     turn_of,
     turn_row,
@@ -25,11 +22,10 @@ from chatbot.store_rows import (
 from chatbot.store_schema import (
     conversation_documents,
     conversations,
-    fold_decisions,
-    summaries,
     traces,
     turns,
 )
+from chatbot.store_summaries import current_summary, insert_summary
 
 # Databases limit the number of values in one statement.
 _IDS_AT_ONCE = 500
@@ -43,21 +39,24 @@ class ConversationInfo:
     title: str
     updated: str
     turns: int
+    pinned: bool = False
 
 
-def load_conversation(connection: sa.Connection, conversation_id: str) -> Conversation:
-    """A conversation without traces. Raises InputError if there is none of this id."""
-    chosen = sa.select(conversations).where(conversations.c.id == conversation_id)
-    head = connection.execute(chosen).first()
+def load_conversation(
+    connection: sa.Connection, conversation_id: str, known: Mapping[str, Turn]
+) -> Conversation:
+    """A conversation without traces. Raises InputError if there is none of this id.
+
+    Turns that are `known` with the same finish are taken as they are.
+    """
+    head = connection.execute(_head(conversation_id)).first()
     if head is None:
         raise InputError(unknown_conversation(conversation_id))
-    mine = turns.c.conversation_id == conversation_id
-    rows = connection.execute(sa.select(*TURN_COLUMNS).where(mine).order_by(turns.c.position))
     return Conversation(
         id=head.id,
         title=head.title,
-        turns=tuple(turn_of(row) for row in rows),
-        summary=_current_summary(connection, conversation_id),
+        turns=_load_turns(connection, conversation_id, known),
+        summary=current_summary(connection, conversation_id),
         system_text=head.system_text,
         created=head.created,
         updated=head.updated,
@@ -65,15 +64,45 @@ def load_conversation(connection: sa.Connection, conversation_id: str) -> Conver
     )
 
 
+def rolled_back(
+    connection: sa.Connection, conversation: Conversation, turn_id: str
+) -> Conversation:
+    """The conversation as it was before a turn. Raises InputError if it has no such turn."""
+    ids = [turn.id for turn in conversation.turns]
+    if turn_id not in ids:
+        raise InputError(no_such_turn(turn_id))
+    kept, gone = ids[: ids.index(turn_id)], set(ids[ids.index(turn_id) :])
+    summary = current_summary(connection, conversation.id, most_turns=len(kept))
+    if summary is not None:
+        facts = tuple(fact for fact in summary.facts if fact.turn_id not in gone)
+        summary = replace(summary, facts=facts)
+    return replace(conversation, turns=conversation.turns[: len(kept)], summary=summary)
+
+
+def last_turns(
+    connection: sa.Connection, conversation_id: str, n_turns: int, before: str | None
+) -> tuple[Turn, ...]:
+    """The newest turns, or those before one of them, oldest first."""
+    mine = turns.c.conversation_id == conversation_id
+    if before is not None:
+        mine = sa.and_(mine, turns.c.position < position_of(connection, conversation_id, before))
+    chosen = sa.select(*TURN_COLUMNS).where(mine).order_by(turns.c.position.desc())
+    return tuple(turn_of(row) for row in connection.execute(chosen.limit(n_turns)))[::-1]
+
+
 def list_infos(connection: sa.Connection, *, needle: str = "") -> list[ConversationInfo]:
-    """Conversations whose title or messages contain a folded text, newest first."""
+    """Conversations whose title or messages contain a folded text: pinned ones first, then newest.
+
+    Branches are not listed, and not searched.
+    """
     n_turns = sa.func.count(turns.c.id).label("turns")
-    head = (conversations.c.id, conversations.c.title, conversations.c.updated)
+    c = conversations.c
     statement = (
-        sa.select(*head, n_turns)
+        sa.select(c.id, c.title, c.updated, n_turns, c.pinned)
         .select_from(conversations.outerjoin(turns))
-        .group_by(*head)
-        .order_by(conversations.c.updated.desc(), conversations.c.id)
+        .where(c.branch_of.is_(None))
+        .group_by(c.id, c.title, c.updated, c.pinned)
+        .order_by(c.pinned.desc(), c.updated.desc(), c.id)
     )
     if needle:
         said = turns.c.folded_text.contains(needle, autoescape=True)
@@ -88,8 +117,7 @@ def lock_conversation(connection: sa.Connection, conversation_id: str) -> sa.Row
 
     Raises InputError if there is none of this id.
     """
-    chosen = sa.select(conversations).where(conversations.c.id == conversation_id)
-    head = connection.execute(chosen.with_for_update()).first()
+    head = connection.execute(_head(conversation_id).with_for_update()).first()
     if head is None:
         raise InputError(unknown_conversation(conversation_id))
     return head
@@ -97,18 +125,25 @@ def lock_conversation(connection: sa.Connection, conversation_id: str) -> sa.Row
 
 def update_conversation(connection: sa.Connection, conversation_id: str, values: Row) -> None:
     """Change columns of a conversation. Raises InputError if there is none of this id."""
-    mine = conversations.c.id == conversation_id
+    mine = sa.and_(conversations.c.id == conversation_id, conversations.c.branch_of.is_(None))
     if connection.execute(sa.update(conversations).where(mine).values(values)).rowcount == 0:
         raise InputError(unknown_conversation(conversation_id))
 
 
 def append_turn(
-    connection: sa.Connection, conversation_id: str, turn: Turn, *, runner: str
+    connection: sa.Connection,
+    conversation_id: str,
+    turn: Turn,
+    *,
+    runner: str,
+    position: int | None = None,
 ) -> None:
-    """Put a running turn at the end of a conversation that is locked."""
-    mine = turns.c.conversation_id == conversation_id
-    newest = connection.scalar(sa.select(sa.func.max(turns.c.position)).where(mine))
-    place = {"position": 0 if newest is None else newest + 1, "runner": runner}
+    """Put a running turn at the end of a conversation that is locked, or in the place of others."""
+    if position is None:
+        mine = turns.c.conversation_id == conversation_id
+        newest = connection.scalar(sa.select(sa.func.max(turns.c.position)).where(mine))
+        position = 0 if newest is None else newest + 1
+    place = {"position": position, "runner": runner}
     row = turn_row(turn) | {"id": turn.id, "conversation_id": conversation_id} | place
     connection.execute(sa.insert(turns).values(row))
 
@@ -122,69 +157,6 @@ def replace_turn(connection: sa.Connection, conversation_id: str, turn: Turn) ->
     connection.execute(sa.delete(traces).where(traces.c.turn_id == turn.id))
     _insert_traces(connection, [turn])
     return True
-
-
-def drop_turns(connection: sa.Connection, conversation_id: str, turn_id: str) -> None:
-    """Remove a turn and all later ones, and mark the summaries that cover one of them."""
-    mine = turns.c.conversation_id == conversation_id
-    place = sa.select(turns.c.position).where(mine, turns.c.id == turn_id)
-    first = connection.scalar(place)
-    if first is None:
-        raise InputError(f"There is no turn {turn_id!r} in this conversation; it may be removed.")
-    connection.execute(sa.delete(turns).where(mine, turns.c.position >= first))
-    stale = sa.and_(summaries.c.conversation_id == conversation_id, summaries.c.covers > first)
-    connection.execute(sa.update(summaries).where(stale).values(valid=False))
-
-
-def turn_at(connection: sa.Connection, conversation_id: str, position: int) -> str | None:
-    """The id of the turn at a place that counts from 0."""
-    here = sa.and_(turns.c.conversation_id == conversation_id, turns.c.position == position)
-    return connection.scalar(sa.select(turns.c.id).where(here))
-
-
-def summary_versions(connection: sa.Connection, conversation_id: str) -> list[RollingSummary]:
-    """All versions, oldest first."""
-    mine = summaries.c.conversation_id == conversation_id
-    chosen = sa.select(*SUMMARY_COLUMNS).where(mine).order_by(summaries.c.version)
-    return [summary_of(row) for row in connection.execute(chosen)]
-
-
-def insert_summary(
-    connection: sa.Connection, conversation_id: str, summary: RollingSummary
-) -> None:
-    """Add a version, which is then the current one."""
-    mine = summaries.c.conversation_id == conversation_id
-    newest = connection.scalar(sa.select(sa.func.max(summaries.c.version)).where(mine)) or 0
-    key = {"conversation_id": conversation_id, "version": newest + 1, "valid": True}
-    connection.execute(sa.insert(summaries).values(summary_row(summary) | key))
-
-
-def insert_fold_decisions(
-    connection: sa.Connection, conversation_id: str, decisions: Sequence[FoldDecision]
-) -> None:
-    """Add decisions after those that are there; none if there is no such conversation."""
-    chosen = sa.select(conversations.c.id).where(conversations.c.id == conversation_id)
-    if not decisions or connection.scalar(chosen) is None:
-        return
-    mine = fold_decisions.c.conversation_id == conversation_id
-    newest = connection.scalar(sa.select(sa.func.max(fold_decisions.c.number)).where(mine)) or 0
-    rows = [
-        {
-            "conversation_id": conversation_id,
-            "number": n,
-            "covers": decision.covers,
-            "decision": to_json(decision),
-        }
-        for n, decision in enumerate(decisions, start=newest + 1)
-    ]
-    connection.execute(sa.insert(fold_decisions), rows)
-
-
-def fold_decisions_of(connection: sa.Connection, conversation_id: str) -> tuple[FoldDecision, ...]:
-    """All decisions, oldest first."""
-    mine = fold_decisions.c.conversation_id == conversation_id
-    chosen = sa.select(fold_decisions.c.decision).where(mine).order_by(fold_decisions.c.number)
-    return tuple(from_json(records.FOLD_DECISION, text) for text in connection.scalars(chosen))
 
 
 def insert_conversation(connection: sa.Connection, new: Conversation) -> None:
@@ -226,6 +198,21 @@ def put_documents(
         connection.execute(sa.insert(table), rows)
 
 
+def is_document_needed(
+    connection: sa.Connection, conversation_id: str, document_id: str, name: str
+) -> bool:
+    """Whether another conversation has a document, or the notice of a turn names it."""
+    table = conversation_documents
+    other = sa.and_(
+        table.c.document_id == document_id,
+        table.c.conversation_id != conversation_id,
+        table.c.enabled.is_(sa.true()),
+    )
+    named = turns.c.notices.contains(to_json(name), autoescape=True)
+    columns = (sa.select(table.c.document_id).where(other), sa.select(turns.c.id).where(named))
+    return any(connection.scalar(chosen.limit(1)) is not None for chosen in columns)
+
+
 def runners(connection: sa.Connection) -> Sequence[str]:
     """Names of those who are making replies, or were when they died."""
     running = sa.and_(turns.c.finish == "running", turns.c.runner.is_not(None))
@@ -253,11 +240,28 @@ def unknown_conversation(conversation_id: str) -> str:
     return f"There is no conversation {conversation_id!r}; it may have been deleted."
 
 
-def _current_summary(connection: sa.Connection, conversation_id: str) -> RollingSummary | None:
-    mine = summaries.c.conversation_id == conversation_id
-    chosen = sa.select(*SUMMARY_COLUMNS).where(mine, summaries.c.valid.is_(sa.true()))
-    row = connection.execute(chosen.order_by(summaries.c.version.desc()).limit(1)).first()
-    return None if row is None else summary_of(row)
+def _head(conversation_id: str) -> sa.Select[Any]:
+    here = conversations.c.id == conversation_id
+    return sa.select(conversations).where(here, conversations.c.branch_of.is_(None))
+
+
+def _load_turns(
+    connection: sa.Connection, conversation_id: str, known: Mapping[str, Turn]
+) -> tuple[Turn, ...]:
+    mine = turns.c.conversation_id == conversation_id
+    places = connection.execute(
+        sa.select(turns.c.id, turns.c.finish).where(mine).order_by(turns.c.position)
+    ).all()
+    missing = [id_ for id_, finish in places if id_ not in known or known[id_].finish != finish]
+    read: dict[str, Turn] = {}
+    for some in _pieces(missing):
+        # A chat that was never read is read at once, not by its ids.
+        which = mine if len(missing) == len(places) else turns.c.id.in_(some)
+        rows = connection.execute(sa.select(*TURN_COLUMNS).where(which))
+        read |= {row.id: turn_of(row) for row in rows}
+        if which is mine:
+            break
+    return tuple(read.get(id_) or known[id_] for id_, _ in places)
 
 
 def _documents(connection: sa.Connection, conversation_id: str) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from chatbot.budget import DEFAULT_REPLY_TOKENS, MIN_REPLY_TOKENS
-from chatbot.chat import DEMO_WINDOW_TOKENS, MAX_WINDOW_TOKENS
 from chatbot.commands.common import (
     add_documents,
     add_json,
@@ -32,6 +31,7 @@ from chatbot.parts import count_with, load_model_tokenizer, open_library
 from chatbot.prompting import PromptBuilder
 from chatbot.records import new_id
 from chatbot.settings import Settings, flags_of, load_settings
+from chatbot.windows import DEMO_WINDOW_TOKENS, MAX_WINDOW_TOKENS
 from retrieval.load import document_name
 from retrieval.pipeline import Library
 

@@ -1,0 +1,139 @@
+"""Statements behind the user's hands: changed summaries and facts, and turns that are forgotten.
+
+Begins no transaction. What is deleted here is overwritten in the file, as in all of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+
+from chatbot import records
+from chatbot.errors import InputError
+from chatbot.messages import PromptTrace, RollingSummary
+from chatbot.records import from_json, to_json
+from chatbot.store_branches import (
+    count_before,
+    delete_branches_at,
+    family,
+    followers,
+    position_of,
+)
+from chatbot.store_rows import SUMMARY_COLUMNS, summary_of, summary_row, title_columns
+from chatbot.store_schema import conversations, fold_decisions, summaries, traces, turns
+from chatbot.titles import title_from
+
+Change = Callable[[RollingSummary], RollingSummary]
+Scrub = Callable[[PromptTrace, bool], PromptTrace]
+"""A trace without what is forgotten; the flag says that summaries held it."""
+BASE = RollingSummary("", 0, 0, origin="edited")
+"""What users wrote is kept with this as well, so that it outlasts every summary."""
+_BASE_VERSION = 0
+
+
+def refuse_running(connection: sa.Connection, conversation_id: str) -> None:
+    """Raise InputError while a turn of the conversation is being answered, by any program."""
+    running = sa.and_(turns.c.conversation_id == conversation_id, turns.c.finish == "running")
+    if connection.scalar(sa.select(turns.c.id).where(running).limit(1)) is not None:
+        raise InputError("This conversation is still being answered; wait or stop it.")
+
+
+def change_summaries(
+    connection: sa.Connection, conversation_id: str, own: Change, elsewhere: Change
+) -> None:
+    """Change all valid summaries of a conversation by `own`, those of its branches by `elsewhere`.
+
+    Older ones as well: one of them is current again after a turn was edited.
+    """
+    for owner in family(connection, conversation_id):
+        mine = sa.and_(summaries.c.conversation_id == owner, summaries.c.valid.is_(sa.true()))
+        columns = (summaries.c.version, *SUMMARY_COLUMNS)
+        rows = connection.execute(sa.select(*columns).where(mine)).all()
+        change = own if owner == conversation_id else elsewhere
+        for row in rows:
+            old = summary_of(row)
+            _rewrite(connection, owner, row.version, old, change(old))
+        if owner == conversation_id and all(row.version != _BASE_VERSION for row in rows):
+            _add_base(connection, owner, change(BASE))
+
+
+def forget_turn(
+    connection: sa.Connection, conversation_id: str, turn_id: str, *, change: Change, scrub: Scrub
+) -> None:
+    """Delete a turn, its other versions, and all that was made of it. Other turns keep their ids.
+
+    Summaries and decisions that cover it go, of branches that follow it as well; the others are
+    changed by `change`, and traces of later turns by `scrub`.
+    """
+    position = position_of(connection, conversation_id, turn_id)
+    n_before = count_before(connection, conversation_id, position)
+    titled = _is_title_of(connection, conversation_id, turn_id)
+    delete_branches_at(connection, conversation_id, position)
+    connection.execute(sa.delete(turns).where(turns.c.id == turn_id))
+    owners = followers(connection, conversation_id, position)
+    covering = [_delete_covering(connection, owner, n_before) for owner in owners]
+    for owner in owners:
+        later = sa.and_(turns.c.conversation_id == owner, turns.c.position > position)
+        _scrub_traces(connection, later, lambda trace: scrub(trace, any(covering)))
+    change_summaries(connection, conversation_id, change, change)
+    if titled:
+        _title_anew(connection, conversation_id)
+
+
+def _delete_covering(connection: sa.Connection, owner: str, n_before: int) -> bool:
+    """Delete summaries and decisions about more than so many turns; whether there was one."""
+    found = 0
+    for table in (summaries, fold_decisions):
+        mine = sa.and_(table.c.conversation_id == owner, table.c.covers > n_before)
+        found += connection.execute(sa.delete(table).where(mine)).rowcount
+    return found > 0
+
+
+def _rewrite(
+    connection: sa.Connection, owner: str, version: int, old: RollingSummary, new: RollingSummary
+) -> None:
+    if new != old:
+        here = sa.and_(summaries.c.conversation_id == owner, summaries.c.version == version)
+        connection.execute(sa.update(summaries).where(here).values(summary_row(new)))
+
+
+def _add_base(connection: sa.Connection, conversation_id: str, base: RollingSummary) -> None:
+    if base != BASE:
+        key = {"conversation_id": conversation_id, "version": _BASE_VERSION, "valid": True}
+        connection.execute(sa.insert(summaries).values(summary_row(base) | key))
+
+
+def _scrub_traces(
+    connection: sa.Connection,
+    which: sa.ColumnElement[bool],
+    scrub: Callable[[PromptTrace], PromptTrace],
+) -> None:
+    joined = sa.select(traces.c.turn_id).join(turns, turns.c.id == traces.c.turn_id)
+    for turn_id in connection.scalars(joined.where(which)).all():
+        here = traces.c.turn_id == turn_id
+        text = connection.scalar(sa.select(traces.c.trace).where(here)) or ""
+        new = to_json(scrub(from_json(records.TRACE, text)))
+        if new != text:
+            connection.execute(sa.update(traces).where(here).values(trace=new))
+
+
+def _is_title_of(connection: sa.Connection, conversation_id: str, turn_id: str) -> bool:
+    mine = conversations.c.id == conversation_id
+    title = connection.scalar(sa.select(conversations.c.title).where(mine))
+    return bool(title) and title == _title_of(connection, [turns.c.id == turn_id])
+
+
+def _title_anew(connection: sa.Connection, conversation_id: str) -> None:
+    title = _title_of(connection, [turns.c.conversation_id == conversation_id])
+    mine = conversations.c.id == conversation_id
+    connection.execute(sa.update(conversations).where(mine).values(title_columns(title)))
+
+
+def _title_of(connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]]) -> str:
+    """The title that the first of these turns gives a conversation."""
+    chosen = sa.select(turns.c.user_messages).where(*where).order_by(turns.c.position).limit(1)
+    text = connection.scalar(chosen)
+    asked = () if text is None else from_json(records.MESSAGES, text)
+    # As `title_columns` writes it, so that the two can be compared.
+    return str(title_columns(title_from("\n\n".join(m.spoken for m in asked)))["title"])
