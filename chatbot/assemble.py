@@ -97,7 +97,8 @@ def _make_pieces(request: PromptRequest, encoder: PieceEncoder) -> _Pieces:
     conversation, language = request.conversation, request.language
     covered = conversation.summary.covers if conversation.summary else 0
     turns = _recent_turns(request, covered, encoder)
-    summary = encoder.summary(conversation.summary, language) if conversation.summary else None
+    known = conversation.summary
+    summary = encoder.summary(known, language) if known and (known.text or known.facts) else None
     recalled = tuple(encoder.excerpt(e, language) for e in request.excerpts)
     labels = labels_for(request.passages)
     passages = tuple(

@@ -92,10 +92,13 @@ class PieceEncoder:
 
     def summary(self, summary: RollingSummary, language: str) -> Piece:
         """The summary and its facts, as they follow the system text."""
-        text = f"\n\n{prompts.load('label_summary', language)}\n{summary.text}"
+        text = ""
+        if summary.text:
+            text = f"\n\n{prompts.load('label_summary', language)}\n{summary.text}"
         if summary.facts:
             lines = "\n".join(f"- {fact.text}" for fact in summary.facts)
-            text += f"\n{prompts.load('label_facts', language)}\n{lines}"
+            text += "\n" if text else "\n\n"
+            text += f"{prompts.load('label_facts', language)}\n{lines}"
         return self._piece("summary", text)
 
     def turn(self, turn: Turn) -> TurnPiece:
