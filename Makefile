@@ -16,7 +16,7 @@ run: setup
 	$(PY) app.py $(ARGS)
 
 test: lint setup
-	@scripts/browser.sh
+	@scripts/tools.sh
 	$(PY) -m pytest $(ARGS)
 
 lint: $(DEV_STAMP)

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from retrieval.load import SUPPORTED_SUFFIXES, document_name
+from retrieval.unpack import ARCHIVE_SUFFIXES
+
+_TAKEN = SUPPORTED_SUFFIXES | ARCHIVE_SUFFIXES
 
 
 def walk(paths: Sequence[Path]) -> list[tuple[Path, str]]:
@@ -28,7 +31,7 @@ def walk(paths: Sequence[Path]) -> list[tuple[Path, str]]:
         for file in sorted(root.rglob("*")):
             inside = file.relative_to(root)
             hidden = any(part.startswith(".") for part in inside.parts)
-            if file.is_file() and not hidden and file.suffix.lower() in SUPPORTED_SUFFIXES:
+            if file.is_file() and not hidden and file.suffix.lower() in _TAKEN:
                 found.append((file, document_name(inside.as_posix())))
     return _distinct(found)
 

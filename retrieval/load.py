@@ -17,7 +17,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from retrieval.loaders import LOADERS, Loader
+from retrieval.loaders import LOADERS, READABLE, Loader
 from retrieval.loaders.characters import sanitize_line
 from retrieval.loaders.encoding import decode
 from retrieval.loaders.parsed import Parsed, from_json, sanitized
@@ -111,9 +111,8 @@ def check_file(path: Path, limits: LoadLimits) -> tuple[Loader, int]:
 def _loader(path: Path) -> Loader:
     loader = LOADERS.get(path.suffix.lower())
     if loader is None:
-        known = ", ".join(sorted(LOADERS))
         kind = f"“{_readable(path.suffix)}” files" if path.suffix else "files without a name ending"
-        raise LoadError(f"This program cannot read {sanitize_line(kind)}; it reads {known}.")
+        raise LoadError(f"This program cannot read {sanitize_line(kind)}; it reads {READABLE}.")
     return loader
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -25,6 +26,7 @@ from retrieval.load import LoadLimits
 from retrieval.narrow import narrow
 from retrieval.search import search
 from retrieval.types import CountTokens, DocumentInfo, IngestReport, Passage, RetrievalError
+from retrieval.unpack import is_archive, unpack
 
 __all__ = ["DEFAULT_LIMITS", "IngestProgress", "Library", "walk"]
 
@@ -92,10 +94,34 @@ class Library:
     ) -> Iterator[IngestReport]:
         """Ingest files and folders, and report each file as it is done.
 
-        Files of a folder are named by their path in it; see `retrieval.files.walk`. Many small
-        files are embedded together.
+        Files of a folder are named by their path in it; see `retrieval.files.walk`. Those of a
+        ZIP archive are named by the archive and their path in it. Many small files are embedded
+        together.
         """
-        return self._ingestor(progress, cancel).run(walk(paths))
+        return self._ingest_all(walk(paths), self._ingestor(progress, cancel))
+
+    def ingest_archive(
+        self,
+        path: Path,
+        *,
+        name: str,
+        progress: Report | None = None,
+        cancel: threading.Event | None = None,
+    ) -> Iterator[IngestReport]:
+        """Ingest the files of one ZIP archive, which is called `name`."""
+        return self._ingest_all([(path, name)], self._ingestor(progress, cancel))
+
+    def _ingest_all(
+        self, files: Sequence[tuple[Path, str]], ingestor: Ingestor
+    ) -> Iterator[IngestReport]:
+        plain = [file for file in files if not is_archive(file[0])]
+        yield from ingestor.run(plain)
+        for path, name in files:
+            if is_archive(path):
+                with tempfile.TemporaryDirectory(prefix="archive-") as folder:
+                    parts = list(unpack(path, name, Path(folder), self._rules.limits))
+                    yield from (part for part in parts if isinstance(part, IngestReport))
+                    yield from ingestor.run([p for p in parts if not isinstance(p, IngestReport)])
 
     def documents(self) -> list[DocumentInfo]:
         """All documents, oldest first."""

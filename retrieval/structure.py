@@ -10,13 +10,20 @@ from dataclasses import dataclass
 from retrieval.sentences import Span, sentence_cells
 from retrieval.types import CleanDocument
 
-HEADING_MEDIA = frozenset({"md", "docx", "html", "pptx", "odt", "epub"})
+HEADING_MEDIA = frozenset({"md", "docx", "html", "pptx", "xlsx", "odt", "odp", "epub", "mail"})
 SENTENCE, PARAGRAPH, HEADING = 0, 1, 2
 MAX_ROW_LINES = 50
 """A quoted CSV cell longer than this is taken for a stray quote mark."""
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)[ \t]*#*[ \t]*$")
 _RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_DEFINITION = re.compile(
+    r"\s*(?:(?:export|public|private|protected|static|abstract|final|async|pub|default|unsafe)\s+)*"
+    r"(?:def|class|function|func|fn|interface|struct|enum|trait|impl|module|namespace|type|object|"
+    r"record|package|CREATE\s+TABLE)\b.{0,110}$|\s*\w[\w<>\[\],:*&\s]{0,80}\([^;]{0,110}\)\s*\{$",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(r"[\])};,]*(?:end)?[\])};,]*")
 _FENCE = re.compile(r"\s*(```|~~~)")
 
 
@@ -39,6 +46,9 @@ def atoms(document: CleanDocument) -> list[Atom]:
     """All atoms of a document, in order; together they cover its text exactly."""
     if document.media == "csv":
         return list(_csv_rows(document.text))
+    records = document.media == "json" and document.text.startswith("|")
+    if document.media in ("code", "json") and not records:
+        return list(_code(document.text))
     return list(_prose(document.text, headings=document.media in HEADING_MEDIA))
 
 
@@ -66,6 +76,27 @@ def _csv_rows(text: str) -> Iterator[Atom]:
         yield Atom(start, end, PARAGRAPH, header=header)
         header = header or text[start:end].strip()
         index = taken
+
+
+def _code(text: str) -> Iterator[Atom]:
+    """Lines of source code, each under the definitions that it is set in below.
+
+    A cut is best before what starts at the margin behind an empty line.
+    """
+    path: list[tuple[int, str]] = []
+    empty = True
+    for start, end in _lines(text):
+        line = text[start:end].rstrip()
+        indent = len(line) - len(line.lstrip())
+        strength = SENTENCE
+        if line and empty:
+            strength = PARAGRAPH if indent else HEADING
+        if line and not _CLOSING.fullmatch(line.strip()):
+            path = [item for item in path if item[0] < indent]
+        yield Atom(start, end, strength, tuple(name for _, name in path))
+        if _DEFINITION.match(line):
+            path.append((indent, line.strip()))
+        empty = not line
 
 
 def _prose(text: str, *, headings: bool) -> Iterator[Atom]:

@@ -22,8 +22,9 @@ def text_of(folder: Path, name: str, data: bytes | str) -> str:
     return loaded(folder, name, data).pages[0].text
 
 
-def test_pdf_pages_labels_and_scans(tmp_path: Path) -> None:
+def test_pdf_pages_labels_and_scans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """BC-50, BC-75: numbers of sheets, printed labels apart, every page without text named."""
+    monkeypatch.setenv("PATH", "")  # without text recognition
     pages = [[f"PAGE{at:02d}", "둘째 줄"] for at in range(1, 13)]
     pages[2] = pages[3] = []
     pages[7] = pages[8] = [make.IMAGE]
@@ -39,7 +40,10 @@ def test_pdf_pages_labels_and_scans(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "sentence"), [([make.IMAGE], "looks like images"), ([], "nothing is there")]
 )
-def test_pdf_without_text(tmp_path: Path, page: list[str], sentence: str) -> None:
+def test_pdf_without_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: list[str], sentence: str
+) -> None:
+    monkeypatch.setenv("PATH", "")  # without text recognition
     found = loaded(tmp_path, "a.pdf", make.pdf([page] * 3))
     assert all(not page.text for page in found.pages)
     assert len(found.warnings) == 1

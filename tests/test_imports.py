@@ -54,14 +54,17 @@ OWNERS = {
                      "kv_", "gguf_files")
     ),
     "gradio": ("chatbot.ui",),
+    "pytest": ("chatbot.regression.pytest_plugin",),
 }  # fmt: skip
 
-# The builder's rooms: nobody else may know a concrete engine or the page.
+# The builder's rooms, and that which tests the whole program: nobody else may know a concrete
+# engine or the page.
 BUILDERS = (
     "chatbot.cli",
     "chatbot.commands",
     "chatbot.services",
     "chatbot.parts",
+    "chatbot.regression",
     "chatbot.__main__",
     "app",
 )
@@ -71,6 +74,9 @@ SHARED_ENGINE_PARTS = ("chatbot.engine.base", "chatbot.engine.ladder")
 DISTRIBUTIONS = {
     "bs4": "beautifulsoup4",
     "faiss": "faiss-cpu",
+    "oxmsg": "python-oxmsg",
+    "PIL": "pillow",
+    "pptx": "python-pptx",
     "yaml": "pyyaml",
 }
 

@@ -16,6 +16,7 @@ import mammoth
 from bs4 import BeautifulSoup
 
 from retrieval.loaders.archive import open_archive, read_part
+from retrieval.loaders.charts import chart_text
 from retrieval.loaders.docx_body import append_section, copied, simplify, without_links
 from retrieval.loaders.docx_numbers import write_numbers
 from retrieval.loaders.docx_xml import Element, paragraph, parse, q, texts, val
@@ -28,9 +29,9 @@ _STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='제목'] => h1:fresh
     for name in ("제목", "Heading")
     for level in range(1, 10)
 )
+_CHART = re.compile(r"/charts/chart\d*\.xml$")
 _WORD = re.compile(r"\w+")
 _UNREAD = (
-    (re.compile(r"/charts/chart\d*\.xml$"), "charts"),
     (re.compile(r"/embeddings/"), "embedded files"),
     (re.compile(r"/afchunk|/altchunk", re.IGNORECASE), "inserted documents"),
 )
@@ -48,7 +49,7 @@ def read(path: Path, max_pages: int) -> Parsed:
             for name in archive.namelist()
             if name.endswith((".xml", ".rels")) and (data := read_part(archive, name)) is not None
         }
-        warnings = _unread(archive.namelist())
+        warnings = _unread(archive.namelist(), parts)
     root = parse(parts[main])
     body = root.find(q("w:body"))
     if body is None:
@@ -60,7 +61,8 @@ def read(path: Path, max_pages: int) -> Parsed:
     )
     simplify(body)
     parts[main] = ElementTree.tostring(root)
-    text = _convert(parts)
+    charts = (chart_text(data) for name, data in sorted(parts.items()) if _CHART.search(name))
+    text = "\n\n".join(filter(None, [_convert(parts), *charts]))
     lost = _lost(before, text)
     if lost:
         text = "\n\n".join([text, "Other text in the document", *lost])
@@ -156,7 +158,10 @@ def _lost(paragraphs: list[str], text: str) -> list[str]:
     return lost
 
 
-def _unread(names: list[str]) -> tuple[str, ...]:
-    counts = {what: sum(bool(kind.search(name)) for name in names) for kind, what in _UNREAD}
+def _unread(names: list[str], parts: dict[str, bytes]) -> tuple[str, ...]:
+    """What is in the file and not in the text. The workbook behind a chart is read as its chart."""
+    behind = b" ".join(data for name, data in parts.items() if "/charts/_rels/" in name)
+    left = [name for name in names if name.rpartition("/")[2].encode() not in behind]
+    counts = {what: sum(bool(kind.search(name)) for name in left) for kind, what in _UNREAD}
     listed = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     return (f"Not read in this document: {listed}.",) if listed else ()

@@ -33,8 +33,17 @@ _MEANT = {
 
 def read(path: Path, max_pages: int) -> Parsed:
     """Title and text as Markdown. Raises LoadError when the file is not text."""
-    data = path.read_bytes()
-    named = EncodingDetector.find_declared_encoding(
+    text, warnings = _page(path.read_bytes(), None)
+    return whole(text, warnings)
+
+
+def html_text(data: bytes, charset: str | None) -> str:
+    """The text of a page that is part of another file; `charset` is what that file says of it."""
+    return _page(data, charset)[0]
+
+
+def _page(data: bytes, charset: str | None) -> tuple[str, tuple[str, ...]]:
+    named = charset or EncodingDetector.find_declared_encoding(
         data, is_html=True, search_entire_document=False
     )
     declared = _MEANT.get(named.lower(), named) if named else None
@@ -51,7 +60,7 @@ def read(path: Path, max_pages: int) -> Parsed:
     except RecursionError:
         text = "\n".join(soup.stripped_strings)
         warnings.append("This page is nested too deeply: its text was read without its layout.")
-    return whole(_titled(title, text), tuple(warnings))
+    return _titled(title, text), tuple(warnings)
 
 
 def _text(soup: BeautifulSoup, *, around: bool = False) -> str:

@@ -14,6 +14,8 @@ import pypdfium2
 import pypdfium2.raw as pdfium_c
 
 from retrieval.loaders.parsed import Parsed
+from retrieval.loaders.picture import NOTE
+from retrieval.loaders.recognition import DOTS_PER_INCH, INSTALL, languages, recognise
 from retrieval.types import LoadError, Page
 
 _HEAD_BYTES = 1024
@@ -22,9 +24,15 @@ _LOCKED = (
     "upload that."
 )
 _IMAGES = (
-    "No text on {}: what is there looks like images; run text recognition (OCR) on the file "
-    "and upload it again."
+    f"No text on {{}}: what is there looks like images; to have them read (OCR), {INSTALL} and "
+    "upload the file again."
 )
+_NOTHING = "No text was recognised on {}, which are pictures."
+_LATE = (
+    "No time was left to recognise the text of {}, which are pictures; raise parser_timeout_s and "
+    "upload the file again."
+)
+_MAX_SIDE = 10_000  # pixels: a poster of three metres is read coarsely, not given up
 _BLANK = "No text on {}: nothing is there."
 _UNREADABLE = "The text on {} cannot be read: its fonts do not say which letters they show."
 
@@ -65,16 +73,37 @@ def _opened(path: Path) -> Any:
 
 
 def _sheet(document: Any, at: int) -> tuple[Page, str]:
-    """A page and what is the matter with it: "", "damaged", "images", "blank" or "unreadable"."""
+    """A page and what is the matter with it: "", "damaged", "images", "blank", "unreadable", or
+    what recognition made of images: "recognised", "nothing", "late"."""
     label = document.get_page_label(at) or None
     label = None if label == str(at + 1) else label
     try:
         text, n_objects = _content(document, at)
     except pypdfium2.PdfiumError:
         return Page(at + 1, "", label), "damaged"
-    if not text.strip():
-        return Page(at + 1, "", label), "images" if n_objects else "blank"
-    return Page(at + 1, text, label), "unreadable" if _is_unreadable(text) else ""
+    if text.strip() and not _is_unreadable(text):
+        return Page(at + 1, text, label), ""
+    state = "unreadable" if text.strip() else "images" if n_objects else "blank"
+    if state == "blank" or not languages():
+        return Page(at + 1, text if state == "unreadable" else "", label), state
+    recognised = _recognised(document, at)
+    if recognised:
+        return Page(at + 1, recognised, label), "recognised"
+    return Page(at + 1, "", label), "nothing" if recognised == "" else "late"
+
+
+def _recognised(document: Any, at: int) -> str | None:
+    """The text of a page as a picture; None when time was short."""
+    page = document.get_page(at)
+    try:
+        side = max(page.get_width(), page.get_height(), 1.0)
+        bitmap = page.render(scale=min(DOTS_PER_INCH / 72, _MAX_SIDE / side), grayscale=True)
+        try:
+            return recognise(bitmap.to_pil())
+        finally:
+            bitmap.close()
+    finally:
+        page.close()
 
 
 def _content(document: Any, at: int) -> tuple[str, int]:
@@ -111,6 +140,9 @@ def _warnings(document: Any, sheets: Sequence[tuple[Page, str]]) -> tuple[str, .
         ("images", _IMAGES),
         ("unreadable", _UNREADABLE),
         ("damaged", "Damaged and left out: {}."),
+        ("recognised", NOTE),
+        ("nothing", _NOTHING),
+        ("late", _LATE),
     ):
         if numbers := [page.number or 0 for page, state in sheets if state == kind]:
             found.append(sentence.format(page_ranges(numbers)))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from retrieval.loaders import LOADERS
 from retrieval.loaders.parsed import sanitized, to_json
+from retrieval.loaders.recognition import OVERTIME_S
 from retrieval.types import LoadError
 
 
@@ -51,7 +52,7 @@ def _limit(timeout_s: float, memory_bytes: int, result_bytes: int) -> None:
         import signal
 
         # The caller kills earlier; this is for a caller that was killed itself.
-        signal.setitimer(signal.ITIMER_REAL, timeout_s + 5)
+        signal.setitimer(signal.ITIMER_REAL, timeout_s + OVERTIME_S)
         _lower(resource.RLIMIT_FSIZE, result_bytes)
         _lower(resource.RLIMIT_CORE, 0)
         # What is mapped already (Python itself) is not the file's fault.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sees to a Chromium and a Korean font for the browser tests; without them those tests are skipped.
+# Sees to what tests need beside Python: a Chromium, a Korean font, and text recognition; without
+# them the tests that need them are skipped.
 set -euo pipefail
 
 missing=()
@@ -10,14 +11,19 @@ if ! command -v fc-list >/dev/null; then
 elif [ -z "$(fc-list :lang=ko)" ]; then
     missing+=(fonts-nanum)
 fi
+if ! command -v tesseract >/dev/null; then
+    missing+=(tesseract-ocr tesseract-ocr-kor)
+elif ! tesseract --list-langs | grep -q '^kor$'; then
+    missing+=(tesseract-ocr-kor)
+fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
-    echo "Installing ${missing[*]} for the browser tests" >&2
+    echo "Installing ${missing[*]} for the tests" >&2
     export DEBIAN_FRONTEND=noninteractive
     if apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
         exit 0
     fi
 fi
-echo "Not found and not installed: ${missing[*]}. The browser tests that need them are skipped;" \
+echo "Not found and not installed: ${missing[*]}. The tests that need them are skipped;" \
     "on Debian and Ubuntu run: sudo apt-get install ${missing[*]}" >&2

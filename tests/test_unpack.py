@@ -1,0 +1,101 @@
+"""ZIP archives: what is taken from them, under which names, and what they cannot do."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+from retrieval.load import LoadLimits
+from retrieval.pipeline import Library
+from retrieval.types import IngestReport
+from retrieval.unpack import unpack
+
+LIMITS = LoadLimits(max_bytes=1 << 20, timeout_s=30, memory_bytes=1 << 30, max_pages=50)
+
+
+def archive(folder: Path, parts: dict[str, bytes], name: str = "all.zip") -> Path:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for inner, data in parts.items():
+            file.writestr(inner, data)
+    path = folder / name
+    path.write_bytes(made.getvalue())
+    return path
+
+
+def unpacked(path: Path, folder: Path) -> tuple[dict[str, bytes], list[IngestReport]]:
+    folder.mkdir()
+    parts = list(unpack(path, path.name, folder, LIMITS))
+    files = {part[1]: part[0].read_bytes() for part in parts if not isinstance(part, IngestReport)}
+    return files, [part for part in parts if isinstance(part, IngestReport)]
+
+
+def test_names_are_those_in_the_archive_and_nothing_leaves_the_folder(tmp_path: Path) -> None:
+    path = archive(
+        tmp_path,
+        {"a/휴가.txt": b"1", "../../evil.txt": b"2", "/etc/x.md": b"3", "b\\c.txt": b"4"},
+    )
+    before = {item for item in tmp_path.rglob("*")}
+    files, reports = unpacked(path, tmp_path / "out")
+    assert not reports
+    assert files["all.zip/a/휴가.txt"] == b"1" and sorted(files.values()) == [
+        b"1",
+        b"2",
+        b"3",
+        b"4",
+    ]
+    assert {item.parent for item in tmp_path.rglob("*") if item not in before} <= {
+        tmp_path,
+        tmp_path / "out",
+    }
+
+
+def test_names_from_korean_windows(tmp_path: Path) -> None:
+    raw = "보고서.txt".encode("cp949")
+    data = archive(tmp_path, {"X" * len(raw): b"text"}).read_bytes()
+    path = tmp_path / "ko.zip"
+    path.write_bytes(data.replace(b"X" * len(raw), raw))
+    files, _ = unpacked(path, tmp_path / "out")
+    assert list(files) == ["ko.zip/보고서.txt"]
+
+
+def test_hidden_and_unknown_files_are_passed_over(tmp_path: Path) -> None:
+    path = archive(
+        tmp_path, {".git/x.txt": b"1", "__MACOSX/a.txt": b"2", "a.exe": b"3", "a.txt": b"4"}
+    )
+    files, reports = unpacked(path, tmp_path / "out")
+    assert list(files.values()) == [b"4"] and not reports
+
+
+def test_too_large_nested_and_empty_archives_are_told(tmp_path: Path) -> None:
+    path = archive(tmp_path, {"big.txt": b"0" * (2 << 20), "in.zip": b"PK", "ok.txt": b"ok"})
+    files, reports = unpacked(path, tmp_path / "out")
+    assert list(files) == ["all.zip/ok.txt"]
+    assert ["1.0 MiB" in r.message for r in reports] == [True, False]
+    assert "archive within an archive" in reports[1].message
+    _, reports = unpacked(archive(tmp_path, {"a.exe": b"1"}, "none.zip"), tmp_path / "out2")
+    assert "no document of a known format" in reports[0].message.replace("There is ", "")
+    (tmp_path / "bad.zip").write_bytes(b"PK\x03\x04 no")
+    _, reports = unpacked(tmp_path / "bad.zip", tmp_path / "out3")
+    assert "damaged" in reports[0].message
+
+
+def test_an_archive_in_a_folder_becomes_documents(tmp_path: Path) -> None:
+    source = tmp_path / "files"
+    source.mkdir()
+    archive(source, {"rules/leave.txt": b"Fifteen days of leave.", "b.md": b"# B\n\ntext"})
+    (source / "plain.txt").write_text("A plain text.")
+    library = Library(tmp_path / "library", embedder=None, count_tokens=len)
+    try:
+        reports = list(library.ingest_tree([source]))
+        assert {(r.file, r.status) for r in reports} == {
+            ("plain.txt", "indexed"),
+            ("all.zip/rules/leave.txt", "indexed"),
+            ("all.zip/b.md", "indexed"),
+        }
+        again = {r.status for r in library.ingest_archive(source / "all.zip", name="all.zip")}
+        assert again == {"unchanged"}
+        assert library.search("days of leave")[0].document == "all.zip/rules/leave.txt"
+    finally:
+        library.close()
