@@ -55,21 +55,32 @@ def extractive_summary(
     count_tokens: CountTokens,
     language: str = "en",
     previous: str = "",
+    outdated: Sequence[str] = (),
     embed: Embed | None = None,
 ) -> str:
     """At most `cap_tokens` of `previous` and of sentences of the turns, in the order of speech.
 
     `previous` is an earlier summary, of any origin. It stays word for word while it leaves the
     new turns their share; when it does not, its most specific sentences stay. Lines of the turns
-    begin with the speaker in brackets. "" when there is nothing, or not even a word fits.
+    begin with the speaker in brackets. Sentences in `outdated` are left out, since others have
+    taken their place. "" when there is nothing, or not even a word fits.
     """
-    head = previous.strip()
+    gone = {_key(text) for text in outdated}
+    head = _without(previous.strip(), gone)
     old_cap = int(_OLD_SHARE * cap_tokens)
     if head and count_tokens(head) > old_cap:
         head = _selected(_of_previous(head), "", cap_tokens=old_cap, count_tokens=count_tokens)
-    known = {_key(sentence.text) for sentence in _of_previous(head)}
+    known = gone | {_key(sentence.text) for sentence in _of_previous(head)}
     pool = (s for s in _of_turns(turns, language) if _key(s.text) not in known)
     return _selected(pool, head, cap_tokens=cap_tokens, count_tokens=count_tokens, embed=embed)
+
+
+def _without(previous: str, gone: set[str]) -> str:
+    """An earlier summary without the sentences that are no longer true."""
+    kept = list(_of_previous(previous)) if gone else []
+    if all(_key(sentence.text) not in gone for sentence in kept):
+        return previous
+    return _written([sentence for sentence in kept if _key(sentence.text) not in gone])
 
 
 def _selected(

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from chatbot.figures import dates, number_forms, numbers
-from chatbot.messages import Fact, Message, Turn
+import prompts
+from chatbot.corrections import MOVABLE, changed_values, find_corrected, shares_subject
+from chatbot.figures import dates, numbers
+from chatbot.messages import Fact, Turn
 from chatbot.proper_names import english_names, identifiers, korean_names
+from chatbot.records import fact_id
 from chatbot.words import patterns
 from retrieval.sentences import sentences
 from retrieval.types import CountTokens
 from retrieval.words import content_terms
 
 MAX_FACT_CHARACTERS = 160
+MAX_EARLIER_CHARACTERS = 110
 ELLIPSIS = "…"
+STEP = " → "
+"""Between the lines of a chain of corrections."""
 
 _PREFERENCE = patterns("preference")
 _DECISION = patterns("decision")
@@ -38,6 +45,7 @@ FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 """A block of code, open or closed."""
 _WEIGHTS = {"figure": 2.0, "name": 1.5, "preference": 2.0, "decision": 1.5, "correction": 2.5}
 _LEAST_WEIGHT = 2.0
+_CORRECTED_WEIGHT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,9 @@ def salience(sentence: str) -> Salience:
     if _PERSONAL.search(sentence):
         weight += 1.0
     if _QUESTION.search(sentence):
-        weight -= 1.0 if "figure" in kinds else 2.0
+        # "No, make it Thursday, please" asks for something, but says what holds from now on.
+        lessened = "figure" in kinds or "correction" in kinds
+        weight -= 1.0 if lessened else 2.0
     return Salience(frozenset(kinds), max(0.0, weight))
 
 
@@ -82,43 +92,126 @@ def is_prose(line: str) -> bool:
     return words >= (4 if item else 2) or letters >= 8
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A fact that was found in a turn, and the earlier one whose place it takes."""
+
+    fact: Fact
+    replaces: Fact | None = None
+
+
 def extract_facts(turns: Sequence[Turn]) -> tuple[Fact, ...]:
     """The facts that users state in these turns, in their order and in their words."""
     found: dict[str, Fact] = {}
     for turn in turns:
         for message in turn.user:
-            for line in _lines(message):
-                fact = Fact(line, turn.id, message.id)
+            for line in _lines(message.content):
+                fact = Fact(line, turn.id, message.id, id=fact_id(message.id, line))
                 found.setdefault(_key(line), fact)
     return tuple(found.values())
 
 
-def merge_facts(
-    old: Sequence[Fact], new: Sequence[Fact], *, cap_tokens: int, count_tokens: CountTokens
-) -> tuple[Fact, ...]:
-    """Old and new facts within a cap, oldest first.
+def linked(new: Sequence[Fact], before: Sequence[Fact] = ()) -> tuple[Found, ...]:
+    """Each new fact with the one it corrects, among `before` and the new ones ahead of it.
 
-    A new line that says the same with another figure takes the place of the old one. Pinned
-    facts always stay; of the others the weightiest do, among equals the newest.
+    `before` holds facts from the beginning of the chat, oldest first, also those that no list
+    carries any more: what has fallen out of the cap can be corrected all the same.
+    """
+    known = list(before)
+    found: list[Found] = []
+    for fact in new:
+        change = find_corrected(fact.text, [old.text for old in known])
+        if change is None:
+            found.append(Found(fact))
+        else:
+            old = known[change.index]
+            fact = replace(fact, earlier=_earlier(old))
+            found.append(Found(fact, old))
+        known.append(fact)
+    return tuple(found)
+
+
+def merge_facts(
+    old: Sequence[Fact],
+    new: Sequence[Found],
+    *,
+    cap_tokens: int,
+    count_tokens: CountTokens,
+    deleted: Sequence[str] = (),
+) -> tuple[Fact, ...]:
+    """Old and new facts within a cap, oldest first; corrections take the place of earlier lines.
+
+    Pinned facts and those in the user's own wording always stay; of the others the weightiest do,
+    among equals the newest. Facts whose id is in `deleted` do not come back.
     """
     merged = list(old)
-    for fact in new:
-        merged = [kept for kept in merged if kept.pinned or not _replaces(fact, kept)]
+    for found in new:
+        fact, corrected = found.fact, found.replaces
+        if fact.id in deleted or any(fact.id == f.id for f in merged if f.edited):
+            continue
+        if corrected is not None:
+            merged = [f for f in merged if _stays(f) or _key(f.text) != _key(corrected.text)]
         if all(_key(fact.text) != _key(kept.text) for kept in merged):
             merged.append(fact)
+    return _within(merged, cap_tokens, count_tokens)
+
+
+def fact_line(fact: Fact, language: str) -> str:
+    """The fact as the model reads it: with what it was before, if it is a correction."""
+    if not fact.earlier:
+        return fact.text
+    last = fact.earlier.rsplit(STEP, 1)[-1]
+    old, new = changed_values(fact.text, last)
+    notes = []
+    if old:
+        name = "fact_moved" if MOVABLE.search(last) else "fact_changed"
+        shown = f"{new}{_direction(new)}" if language == "ko" else new
+        notes.append(prompts.load(name, language, old=old, new=shown))
+    if not old or STEP in fact.earlier or not shares_subject(fact.text, last):
+        notes.append(prompts.load("fact_before", language, earlier=fact.earlier))
+    return f"{fact.text} ({'; '.join(notes)})"
+
+
+def _stays(fact: Fact) -> bool:
+    return fact.pinned or fact.edited
+
+
+def _within(facts: Sequence[Fact], cap_tokens: int, count_tokens: CountTokens) -> tuple[Fact, ...]:
     order = sorted(
-        range(len(merged)),
-        key=lambda i: (merged[i].pinned, salience(merged[i].text).weight, i),
+        range(len(facts)),
+        key=lambda i: (_stays(facts[i]), _weight(facts[i]), i),
         reverse=True,
     )
     kept_indices: set[int] = set()
     left_tokens = cap_tokens
     for index in order:
-        tokens = count_tokens(f"- {merged[index].text}\n")
-        if merged[index].pinned or tokens <= left_tokens:
+        tokens = count_tokens(f"- {fact_line(facts[index], 'en')}\n")
+        if _stays(facts[index]) or tokens <= left_tokens:
             kept_indices.add(index)
             left_tokens -= tokens
-    return tuple(merged[index] for index in sorted(kept_indices))
+    return tuple(facts[index] for index in sorted(kept_indices))
+
+
+def _weight(fact: Fact) -> float:
+    """Corrections weigh more: without them the value that holds no longer is what is found."""
+    return salience(fact.text).weight + (_CORRECTED_WEIGHT if fact.earlier else 0.0)
+
+
+def _earlier(old: Fact) -> str:
+    """The line that was corrected; with the one before it, if it does not say its subject."""
+    text = old.text
+    if old.earlier and not shares_subject(text, old.earlier):
+        text = f"{old.earlier}{STEP}{text}"
+    return shortened(text, MAX_EARLIER_CHARACTERS)
+
+
+def _direction(word: str) -> str:
+    """The Korean particle for "to" behind a word: 로 after a vowel or ㄹ, else 으로."""
+    last = word.rstrip(" .!?)\"'”’")[-1:]
+    if not "가" <= last <= "힣":
+        return "(으)로"
+    final = (ord(last) - ord("가")) % 28
+    return "로" if final in (0, 8) else "으로"
 
 
 def shortened(sentence: str, max_characters: int) -> str:
@@ -134,28 +227,15 @@ def shortened(sentence: str, max_characters: int) -> str:
     return head[: cut if cut > 0 else len(head)].rstrip(" ,;:–—-") + " " + ELLIPSIS
 
 
-def _lines(message: Message) -> list[str]:
+@lru_cache(maxsize=8192)
+def _lines(content: str) -> tuple[str, ...]:
     lines: list[str] = []
-    for sentence in sentences(FENCED.sub("\n\n", message.content)):
+    for sentence in sentences(FENCED.sub("\n\n", content)):
         line = " ".join(sentence.split())
         if is_prose(line) and salience(line).weight >= _LEAST_WEIGHT and content_terms(line):
             lines.append(shortened(line, MAX_FACT_CHARACTERS))
-    return lines
+    return tuple(lines)
 
 
 def _key(line: str) -> str:
     return " ".join(line.casefold().strip(" .!?…").split())
-
-
-def _replaces(new: Fact, old: Fact) -> bool:
-    """Whether two lines say the same about the same thing, but with other figures."""
-    mine, theirs = content_terms(new.text), content_terms(old.text)
-    figures = number_forms(new.text), number_forms(old.text)
-    if figures[0] == figures[1] or not (figures[0] and figures[1]):
-        return False
-    mine = {term for term in mine if not term.isdigit()}
-    theirs = {term for term in theirs if not term.isdigit()}
-    if len(theirs) < 2:
-        return False
-    shared = len(mine & theirs)
-    return shared >= 0.8 * len(theirs) and shared >= 0.8 * len(mine)

@@ -71,7 +71,8 @@ _UNIT_NAMES = {
 }  # fmt: skip
 _NO_UNITS = _word_set(
     "a an the and or to in on at of for per from each is are was were with but as by if so than"
-    " then until am pm p about more less other new"
+    " then until am pm p about more less other new actually instead now today yesterday tomorrow"
+    " not though please sorry my our your it he she they we you this that"
 )
 MEASURES = _word_set(
     "second minute hour day week month year euro dollar pound percent km m cm mm mile kg g gram"

@@ -86,15 +86,19 @@ class FoldJob:
             language=self._language(conversation),
             backoff=self._backoffs.get(conversation_id),
             stop=stop,
+            before=conversation.turns[: span.start],
         )
         if result is None or stop.is_set():
+            return False
+        self._backoffs[conversation_id] = result.backoff
+        self._store.add_fold_decisions(conversation_id, result.decisions)
+        for decision in result.decisions:
+            log.info("Fold up to turn %d: %s", decision.covers, "; ".join(decision.reasons))
+        if result.summary is None:
             return False
         covers = result.summary.covers
         last_turn_id = conversation.turns[covers - 1].id
         saved = self._store.save_summary(conversation_id, result.summary, last_turn_id=last_turn_id)
-        self._backoffs[conversation_id] = result.backoff
-        for decision in result.decisions:
-            log.info("Fold up to turn %d: %s", covers, decision)
         return saved and not result.covered_all
 
     def _due(self, conversation: Conversation) -> range | None:

@@ -44,25 +44,30 @@ def plan_fold(
 
 @dataclass(frozen=True, slots=True)
 class FoldBackoff:
-    """After `refusals` refused model summaries in a row, the next 2**refusals folds ask no model.
+    """After `refusals` model summaries refused for good, the next 2**refusals folds ask no model.
 
+    A summary that the gate refuses is asked for once more, with the stricter prompt, at the next
+    opportunity (`strict`), so that no turn ever costs two calls; only then it is refused for good.
     Kept per conversation; `after` gives the next state.
     """
 
     refusals: int = 0
     skip_folds: int = 0
+    strict: bool = False
 
     @property
     def may_ask(self) -> bool:
         """Whether the next fold may call the model."""
         return self.skip_folds == 0
 
-    def after(self, *, asked: bool, accepted: bool) -> FoldBackoff:
-        """The state after one fold."""
+    def after(self, *, asked: bool, accepted: bool, final: bool = True) -> FoldBackoff:
+        """The state after one fold. Not `final`: the retry with the stricter prompt is to come."""
         if not asked:
             return replace(self, skip_folds=max(0, self.skip_folds - 1))
         if accepted:
             return FoldBackoff()
+        if not final:
+            return replace(self, strict=True)
         refusals = min(self.refusals + 1, MAX_BACKOFF)
         return FoldBackoff(refusals, 2**refusals)
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from chatbot.extractive import Embed
 from chatbot.fold_plan import FoldBackoff
-from chatbot.messages import Finish, RollingSummary
+from chatbot.messages import Finish, FoldDecision, RollingSummary
 from retrieval.types import CountTokens
 
 
@@ -40,14 +40,15 @@ class FoldSettings:
 
 @dataclass(frozen=True, slots=True)
 class FoldResult:
-    """A new summary. `decisions` say in order what was tried and why it was refused.
+    """A new summary, or None while a refused one waits for its retry at the next opportunity.
 
-    `backoff` is the state for the conversation's next fold. `covered_all` is False when only the
-    first part of the span was folded; the rest is due next.
+    `decisions` say in order what was tried and why it was kept or refused. `backoff` is the state
+    for the conversation's next fold. `covered_all` is False when only the first part of the span
+    was folded; the rest is due next.
     """
 
-    summary: RollingSummary
-    decisions: tuple[str, ...]
+    summary: RollingSummary | None
+    decisions: tuple[FoldDecision, ...]
     model_calls: int
     backoff: FoldBackoff
     covered_all: bool = True

@@ -36,6 +36,11 @@ _KOREAN_PARTICLE = re.compile(
     r"|까지|부터|처럼|보다|이랑|이나|이며|이고|이다|입니다|이었다|였다|이에요|예요|이야|인데|이라서|이는|이가|이를|이와|은|는|이|가"
     r"|을|를|의|에|도|와|과|로|만|랑|나|며|씨|님)$"
 )
+_KOREAN_ENDING = re.compile(
+    r"(?:이었어요|였어요|이에요|예요|입니다|이거든요|거든요|이라서|이야|이래요|래요|했어요|했습니다|합니다|해요|했다"
+    r"|하기로|하려고|하는데|하는|하던|하고|하면|했는데|됐어요|됐습니다|됩니다|돼요|되는|었어요|았어요|었습니다|았습니다"
+    r"|습니다|어요|아요|네요|는데|인데|한다|된다|까지는|까지만|에서만|하지만|지만)$"
+)
 _KOREAN_PERSON = re.compile(f"[{_SURNAME}][{_GIVEN}][{_GIVEN}]")
 _KOREAN_TITLED = re.compile(
     r"(?<![가-힣])([가-힣]{1,4}?)\s?(?:씨|과장|부장|대리|차장|팀장|사장|대표|이사|교수|박사|원장|선생님"
@@ -88,6 +93,12 @@ def korean_names(text: str) -> list[str]:
 def latin_words(text: str) -> list[str]:
     """Words in Latin letters, which stand out in Korean text."""
     return [_bare(word) for word in _LATIN_WORD.findall(text)]
+
+
+def korean_stem(word: str) -> str:
+    """A Korean word without its particle or a common ending, as far as these can be told."""
+    stem = _KOREAN_ENDING.sub("", word)
+    return _KOREAN_PARTICLE.sub("", stem) if len(stem) > 2 else stem
 
 
 @cache

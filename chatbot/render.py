@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import prompts
 from chatbot.engine.base import ChatFormat, ChatTokenizer
 from chatbot.excerpts import Excerpt
+from chatbot.facts import fact_line
 from chatbot.messages import RollingSummary, Segment, Turn
 from retrieval.types import Passage
 
@@ -96,7 +97,7 @@ class PieceEncoder:
         if summary.text:
             text = f"\n\n{prompts.load('label_summary', language)}\n{summary.text}"
         if summary.facts:
-            lines = "\n".join(f"- {fact.text}" for fact in summary.facts)
+            lines = "\n".join(f"- {fact_line(fact, language)}" for fact in summary.facts)
             text += "\n" if text else "\n\n"
             text += f"{prompts.load('label_facts', language)}\n{lines}"
         return self._piece("summary", text)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from threading import Event
 
 from chatbot.extractive import Embed
+from chatbot.facts import extract_facts, linked
 from chatbot.fold_plan import FoldBackoff, plan_fold
 from chatbot.fold_prompt import summarise_messages, trim_to_cap
 from chatbot.fold_run import FoldRun
@@ -46,11 +47,15 @@ class Folder:
         backoff: FoldBackoff | None = None,
         max_calls: int = 1,
         stop: Event | None = None,
+        before: Sequence[Turn] = (),
     ) -> FoldResult | None:
         """Fold `turns`, which are those next after the ones that `previous` covers.
 
-        At most `max_calls` model calls are made. With 1, the default in a normal turn, there is
-        no retry, and of a span that does not fit the model's window the first piece is folded.
+        `before` are the turns that it covers, for finding what a correction corrects. At most
+        `max_calls` model calls are made. With 1, the default in a normal turn, a refused summary
+        changes nothing yet: the result has no summary, and the next fold, given its `backoff`,
+        asks with the stricter prompt. Of a span that does not fit the model's window the first
+        piece is folded.
 
         None when folding is off, when there is nothing to fold, and when `stop` was set: then
         everything stays as it is. A model that fails or is refused is no error: sentences of the
@@ -63,7 +68,8 @@ class Folder:
         ):
             return None
         state = backoff or FoldBackoff()
-        run = FoldRun(self._tools, previous, tuple(turns), language, state, stop)
+        found = linked(extract_facts(turns), extract_facts(before))
+        run = FoldRun(self._tools, previous, tuple(turns), language, state, stop, found)
         return run.run(max_calls)
 
 

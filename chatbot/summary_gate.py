@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from chatbot.corrections import changed_values, values
 from chatbot.figures import dates, numbers
 from chatbot.fold_plan import transcript
 from chatbot.gate_form import FORM_CHECKS, without_quotes
@@ -64,6 +65,8 @@ class Source:
     previous: str = ""
     facts: tuple[str, ...] = ()
     """Lines that the fact list keeps, so that the summary may leave them out."""
+    changes: tuple[tuple[str, str], ...] = ()
+    """Lines of the user, each with the one that took its place."""
 
     @property
     def all_text(self) -> str:
@@ -85,6 +88,7 @@ def source_of(
     language: Language,
     count_tokens: CountTokens,
     facts: Sequence[str] = (),
+    changes: Sequence[tuple[str, str]] = (),
 ) -> Source:
     """What the gate compares a summary of `turns`, merged with `previous`, against."""
     text = transcript(turns, language)
@@ -98,6 +102,7 @@ def source_of(
         last=transcript(turns[-1:], language),
         previous=before,
         facts=tuple(facts),
+        changes=tuple(changes),
     )
 
 
@@ -118,6 +123,7 @@ def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
         reasons += _of_content(candidate.text, source)
         reasons += [f"invented: {word}" for word in invented(candidate.text, source)]
         reasons += [f"lost: {word}" for word in lost(candidate.text, source)]
+        reasons += [f"no longer so: {word}" for word in outdated(candidate.text, source)]
     if not reasons and candidate.trimmed:
         return Verdict(True, ("trimmed at a sentence end",))
     return Verdict(not reasons, tuple(dict.fromkeys(reasons)))
@@ -148,6 +154,19 @@ def lost(text: str, source: Source) -> list[str]:
     missing = list(dict.fromkeys(word for word, kept in carried if not kept))
     allowed = int(len(carried) * _LOST_SHARE) if len(carried) > _MANY_CARRIED else 0
     return missing if len(missing) > allowed else []
+
+
+def outdated(text: str, source: Source) -> list[str]:
+    """Values that the user has corrected and that `text` states without the new ones."""
+    stated = {value.key for value in values(text)}
+    found: list[str] = []
+    for before, after in source.changes:
+        old, new = changed_values(after, before)
+        gone = {v.key: v.text for v in values(before) if v.text == old}
+        now = {v.key for v in values(after) if v.text == new}
+        if stated & gone.keys() and not stated & now:
+            found.append(old)
+    return found
 
 
 def _of_size(candidate: Candidate, source: Source, cap_tokens: int) -> Iterator[str]:

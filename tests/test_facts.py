@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chatbot.facts import extract_facts, merge_facts, salience, shortened
+from chatbot.facts import extract_facts, linked, merge_facts, salience, shortened
 from chatbot.messages import Fact, Message, Turn
+from chatbot.records import fact_id
 
 
 def count(text: str) -> int:
@@ -67,7 +68,9 @@ def test_only_the_user_and_with_its_place() -> None:
         Turn("t1", (Message("m1", "user", "Hi"),), (Message("m2", "assistant", "I am Bob, 42."),)),
         Turn("t2", (Message("m3", "user", "I am Ana, 35."),)),
     ]
-    assert extract_facts(turns) == (Fact("I am Ana, 35.", "t2", "m3"),)
+    assert extract_facts(turns) == (
+        Fact("I am Ana, 35.", "t2", "m3", id=fact_id("m3", "I am Ana, 35.")),
+    )
 
 
 def test_same_line_once() -> None:
@@ -98,7 +101,8 @@ def merged(
     def make(lines: list[str]) -> list[Fact]:
         return [Fact(line, "t", "m", pinned=line in pinned) for line in lines]
 
-    result = merge_facts(make(old), make(new), cap_tokens=cap, count_tokens=count)
+    known = make(old)
+    result = merge_facts(known, linked(make(new), known), cap_tokens=cap, count_tokens=count)
     return [fact.text for fact in result]
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from chatbot.errors import EngineError, OutOfMemoryError
 from chatbot.fold_prompt import summarise_messages, trim_to_cap
+from chatbot.language import Language
 from chatbot.messages import Fact, Finish, Message, RollingSummary, Turn
 from chatbot.summary import FoldBackoff, Folder, FoldResult, FoldSettings
+from chatbot.summary_gate import tidy
 
 Answer = Callable[[str], str]
 GOOD = "The user Ana plans a trip to Oslo on 14 May with 900 euros and prefers trains."
@@ -67,38 +69,79 @@ def folded(result: FoldResult | None) -> FoldResult:
     return result
 
 
+def summary_of(result: FoldResult) -> RollingSummary:
+    assert result.summary is not None, result.decisions
+    return result.summary
+
+
+def spoken(result: FoldResult) -> str:
+    """All that the summary and its facts say."""
+    summary = summary_of(result)
+    return summary.text + " ".join(fact.text for fact in summary.facts)
+
+
 def test_accepted_summary_in_one_call() -> None:
     model = Model()
     result = folded(folder(model).fold(None, TURNS, language="en"))
-    assert result.summary.text == GOOD
-    assert result.summary.origin == "model"
-    assert result.summary.covers == 3
-    assert result.summary.tokens == count(GOOD)
+    assert summary_of(result).text == GOOD
+    assert summary_of(result).origin == "model"
+    assert summary_of(result).covers == 3
+    assert summary_of(result).tokens == count(GOOD)
     assert result.model_calls == len(model.calls) == 1
     assert result.covered_all
-    assert result.decisions == ("model summary accepted",)
-    assert any("900 euros" in fact.text for fact in result.summary.facts)
-    assert {fact.turn_id for fact in result.summary.facts} <= {"t1", "t2", "t3"}
+    assert [d.accepted for d in result.decisions] == [True]
+    assert result.decisions[0].origin == "model" and result.decisions[0].covers == 3
+    assert any("900 euros" in fact.text for fact in summary_of(result).facts)
+    assert {fact.turn_id for fact in summary_of(result).facts} <= {"t1", "t2", "t3"}
 
 
 BAD = ["", "   \n", "Sure! Here is your summary.", "Please provide the conversation.",
        "User: hi\nAssistant: hello", "x " * 500, "Ana goes to Paris with 100 dollars."]  # fmt: skip
 
 
+def folded_at_last(
+    folder: Folder,
+    previous: RollingSummary | None,
+    turns: list[Turn],
+    *,
+    language: Language = "en",
+    max_calls: int = 1,
+) -> FoldResult:
+    """The fold after the retry that a refused summary gets at the next opportunity."""
+    first = folded(folder.fold(previous, turns, language=language, max_calls=max_calls))
+    assert first.summary is None and not first.covered_all
+    return folded(
+        folder.fold(previous, turns, language=language, max_calls=max_calls, backoff=first.backoff)
+    )
+
+
 @pytest.mark.parametrize("text", BAD)
 def test_bad_summaries_give_way_to_the_turns_own_sentences(text: str) -> None:
     model = Model(lambda user: text)
-    result = folded(folder(model).fold(None, TURNS, language="en"))
-    assert result.summary.origin == "extractive"
-    assert result.model_calls == 1
-    assert "refused" in result.decisions[0]
-    said = result.summary.text + " ".join(fact.text for fact in result.summary.facts)
+    result = folded_at_last(folder(model), None, TURNS)
+    assert summary_of(result).origin == "extractive"
+    assert result.model_calls == 1 and len(model.calls) == 2
+    assert model.calls[0][0] != model.calls[1][0], "the retry has the stricter prompt"
+    refused, taken = result.decisions
+    assert not refused.accepted and refused.origin is None and refused.reasons
+    assert refused.candidate == tidy(text) or text.startswith("x ")
+    assert taken.accepted and taken.origin == "extractive" and taken.covers == 3
+    said = spoken(result)
     for word in ("Ana", "Oslo", "900", "14 May"):
         assert word in said
     assert result.backoff == FoldBackoff(1, 2)
 
 
-@pytest.mark.parametrize("error", [EngineError("x"), OutOfMemoryError("y"), TimeoutError("z")])
+def test_a_good_retry_ends_the_back_off() -> None:
+    answers = iter(["", GOOD])
+    result = folded_at_last(folder(Model(lambda user: next(answers))), None, TURNS)
+    assert summary_of(result).text == GOOD
+    assert result.backoff == FoldBackoff()
+
+
+@pytest.mark.parametrize(
+    "error", [EngineError("x"), OutOfMemoryError("y"), TimeoutError("z"), ValueError("w")]
+)
 def test_a_failing_model_is_no_error(error: Exception) -> None:
     def fail(user: str) -> str:
         raise error
@@ -107,16 +150,16 @@ def test_a_failing_model_is_no_error(error: Exception) -> None:
     before = RollingSummary("Ana lives in Bergen.", 2, 4)
     result = folded(folder(model).fold(before, TURNS, language="en", max_calls=3))
     assert len(model.calls) == 1, "a failure is not tried again at once"
-    assert result.summary.text.startswith(before.text)
-    assert result.summary.covers == 5
-    assert "failed" in result.decisions[0]
+    assert summary_of(result).text.startswith(before.text)
+    assert summary_of(result).covers == 5
+    assert "failed" in result.decisions[0].reasons[0]
 
 
 def test_retry_only_with_a_second_call_and_with_the_strict_prompt() -> None:
     answers = iter(["I'm sorry, I cannot do that.", GOOD])
     model = Model(lambda user: next(answers))
     result = folded(folder(model).fold(None, TURNS, language="en", max_calls=2))
-    assert result.summary.text == GOOD
+    assert summary_of(result).text == GOOD
     assert result.model_calls == 2
     assert model.calls[0][0] != model.calls[1][0]
     assert len(result.decisions) == 2
@@ -147,22 +190,31 @@ def test_stopped_folds_change_nothing() -> None:
 
 
 def test_the_earlier_summary_is_merged_and_only_the_new_one_stays() -> None:
-    first = Model(lambda user: "S1 says that Ana plans a trip to Oslo with trains.")
+    first = Model(lambda user: "The user Ana plans a trip to Oslo.")
     one = folded(folder(first).fold(None, TURNS[:1], language="en", backoff=FoldBackoff()))
+    assert summary_of(one).covers == 1
     second = Model()
+    two = folded(folder(second).fold(one.summary, TURNS[1:], language="en"))
+    assert "The user Ana plans a trip to Oslo." in second.calls[0][1]
+    assert summary_of(two).text == GOOD
+    assert summary_of(two).covers == 3
+
+
+def test_what_the_earlier_summary_carried_is_not_lost() -> None:
+    model = Model()
     before = RollingSummary("Ana has a brother called Per.", 3, 6)
-    two = folded(folder(second).fold(before, TURNS, language="en"))
-    assert before.text in second.calls[0][1]
-    assert one.summary.covers == 1
-    assert two.summary.covers == 6
-    assert "Per" in two.summary.text, "what the earlier summary carried is still there"
+    two = folded_at_last(folder(model), before, TURNS)
+    assert all(before.text in user for _, user, _ in model.calls)
+    assert two.decisions[0].reasons == ("lost: Per",)
+    assert summary_of(two).covers == 6
+    assert "Per" in summary_of(two).text
 
 
 def test_length_is_trimmed_at_a_sentence_end() -> None:
     model = Model(lambda user: GOOD + " They want to see the", finish="length")
     result = folded(folder(model).fold(None, TURNS, language="en"))
-    assert result.summary.text == GOOD
-    assert "trimmed" in result.decisions[0]
+    assert summary_of(result).text == GOOD
+    assert "trimmed" in result.decisions[0].reasons[0]
     assert trim_to_cap("One two. Three four. Five", 4, count) == "One two. Three four."
     assert trim_to_cap("No end mark here", 9, count) == ""
     assert trim_to_cap("하나 둘. 셋 넷", 9, count) == "하나 둘."
@@ -173,19 +225,27 @@ def test_growing_summaries_never_pass_the_cap() -> None:
     summary: RollingSummary | None = None
     backoff = FoldBackoff()
     calls = 0
+    waiting: list[int] = []
     for n in range(100):
         model = Model(lambda user, n=n: " ".join(["Ana likes trains and towns."] * 10 * (n + 1)))
         result = folded(
             folder(model, cap=60).fold(
-                summary, [turn(n, f"I saw town {n} today.")], language="en", backoff=backoff
+                summary,
+                [turn(m, f"I saw town {m} today.") for m in (*waiting, n)],
+                language="en",
+                backoff=backoff,
             )
         )
-        summary, backoff, calls = result.summary, result.backoff, calls + result.model_calls
+        backoff, calls = result.backoff, calls + result.model_calls
+        waiting = [*waiting, n] if result.summary is None else []
+        if result.summary is None:
+            continue
+        summary = result.summary
         facts = "\n".join(f"- {fact.text}" for fact in summary.facts)
         assert count(summary.text) + count(facts) <= 60
         assert summary.text.split()[-1][-1] in ".…"
         assert summary.covers == n + 1
-    assert calls <= 8, "after refusals in a row the model is asked more and more rarely"
+    assert calls <= 14, "after refusals in a row the model is asked more and more rarely"
 
 
 def test_one_turn_larger_than_the_window_is_never_an_empty_transcript() -> None:
@@ -194,15 +254,18 @@ def test_one_turn_larger_than_the_window_is_never_an_empty_transcript() -> None:
     for max_calls in (1, 50):
         model = Model(lambda user: "")
         long = [turn(1, "Tell me all.", reply)]
-        result = folded(
-            folder(model, window=300).fold(None, long, language="en", max_calls=max_calls)
-        )
+        if max_calls == 1:
+            result = folded_at_last(folder(model, window=300), None, long)
+        else:
+            result = folded(
+                folder(model, window=300).fold(None, long, language="en", max_calls=max_calls)
+            )
         assert model.calls
         for system, user, most in model.calls:
             assert count(system) + count(user) + 10 + most <= 300
             assert "weather" in user or "PLUM" in user
-        assert "PLUM-7" in result.summary.text
-        assert result.summary.covers == 1
+        assert "PLUM-7" in summary_of(result).text
+        assert summary_of(result).covers == 1
 
 
 def test_a_span_larger_than_the_window_is_folded_in_pieces() -> None:
@@ -213,10 +276,10 @@ def test_a_span_larger_than_the_window_is_folded_in_pieces() -> None:
     part = folded(folder(model, window=400).fold(None, turns, language="en", max_calls=1))
     assert part.model_calls == 1
     assert not part.covered_all
-    assert 0 < part.summary.covers < 12
+    assert 0 < summary_of(part).covers < 12
     full = folded(folder(model, window=400).fold(None, turns, language="en", max_calls=99))
     assert full.covered_all
-    assert full.summary.covers == 12
+    assert summary_of(full).covers == 12
     assert full.model_calls > 3
     assert all(count(s) + count(u) + 10 + most <= 400 for s, u, most in model.calls)
 
@@ -225,8 +288,8 @@ def test_no_room_for_a_call_means_no_call() -> None:
     model = Model()
     result = folded(folder(model, cap=50, window=90).fold(None, TURNS, language="en"))
     assert model.calls == []
-    assert result.summary.origin == "extractive"
-    assert "not asked" in result.decisions[0]
+    assert summary_of(result).origin == "extractive"
+    assert "not asked" in result.decisions[0].reasons[0]
     assert result.backoff == FoldBackoff(), "nothing was refused"
 
 
@@ -244,7 +307,7 @@ def test_extractive_mode_asks_no_model() -> None:
     model = Model()
     result = folded(folder(model, mode="extractive").fold(None, TURNS, language="en"))
     assert model.calls == []
-    assert result.summary.origin == "extractive"
+    assert summary_of(result).origin == "extractive"
 
 
 def test_facts_survive_ten_folds_with_bad_summaries() -> None:
@@ -256,19 +319,15 @@ def test_facts_survive_ten_folds_with_bad_summaries() -> None:
     summary: RollingSummary | None = None
     for n in range(10):
         text = planted[n] if n < len(planted) else "Tell me something nice about the sea"
-        result = folded(
-            folder(Model(lambda user: "")).fold(
-                summary, [turn(n, text, "The sea is wide and calm. It is blue.")], language="en"
-            )
-        )
-        summary = result.summary
+        said = [turn(n, text, "The sea is wide and calm. It is blue.")]
+        summary = folded_at_last(folder(Model(lambda user: "")), summary, said).summary
     assert summary is not None
     kept = [fact.text for fact in summary.facts]
     for line in planted:
         assert line in kept
     pinned = RollingSummary("S.", 1, 1, (Fact("Pinned line.", "t0", "u0", pinned=True),))
-    result = folded(folder(Model(lambda user: "")).fold(pinned, TURNS, language="en"))
-    assert "Pinned line." in [fact.text for fact in result.summary.facts]
+    result = folded_at_last(folder(Model(lambda user: "")), pinned, TURNS)
+    assert "Pinned line." in [fact.text for fact in summary_of(result).facts]
 
 
 def test_control_text_in_turns_stays_data() -> None:
@@ -295,7 +354,7 @@ def test_korean_fold() -> None:
     ]
     text = "사용자 김서연은 부산에 살며 3월 21일에 면접이 있다."
     result = folded(folder(Model(lambda user: text)).fold(None, turns, language="ko"))
-    assert result.summary.text == text, result.decisions
-    bad = folded(folder(Model(lambda user: "네, 알겠습니다.")).fold(None, turns, language="ko"))
-    said = bad.summary.text + " ".join(fact.text for fact in bad.summary.facts)
+    assert summary_of(result).text == text, result.decisions
+    model = Model(lambda user: "네, 알겠습니다.")
+    said = spoken(folded_at_last(folder(model), None, turns, language="ko"))
     assert "김서연" in said and "3월 21일" in said
