@@ -19,7 +19,8 @@ from chatbot.ui.escape import escape_html
 from chatbot.ui.i18n import tr
 from chatbot.ui.ingest_jobs import IngestJobs
 from chatbot.ui.pump import Pump
-from chatbot.ui.screen import Screen, Updates, messages
+from chatbot.ui.rows import messages
+from chatbot.ui.screen import Screen, Updates
 from chatbot.ui.view import LiveReply, Phase, live_parts
 
 UPDATE_S = 0.1

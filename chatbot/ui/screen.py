@@ -13,7 +13,8 @@ from chatbot.ui import lists, panel
 from chatbot.ui.desk import Desk, Tab
 from chatbot.ui.i18n import tr
 from chatbot.ui.ingest_jobs import IngestJobs
-from chatbot.ui.view import Part, Welcome, live_parts, view
+from chatbot.ui.rows import messages
+from chatbot.ui.view import Welcome, live_parts, view
 
 Updates = dict[str, Any]
 """New values by the name of the widget."""
@@ -163,15 +164,3 @@ class Screen:
 
     def _is_ready(self) -> bool:
         return self._services.engine.status.state == "ready"
-
-
-def messages(parts: tuple[Part, ...] | list[Part]) -> list[Any]:
-    """Rows of a view in the form that the Chatbot takes."""
-    return [{"role": part.role, "content": _content(part)} for part in parts]
-
-
-def _content(part: Part) -> list[Any]:
-    if part.is_html:
-        return [gr.HTML(part.text, js_on_load=None, apply_default_css=False)]
-    # A plain string would lose its indentation.
-    return [{"type": "text", "text": part.text}]
