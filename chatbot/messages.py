@@ -72,6 +72,8 @@ class Usage:
     """As it was at the end of the last of the calls."""
     ladder: tuple[str, ...] = ()
     """Steps taken because memory ran short, in order."""
+    evicted_tokens: int = 0
+    """Tokens that went out of the cache while the reply was made, since it had no room."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -82,6 +84,7 @@ class Usage:
             self.decode_s + other.decode_s,
             memory=other.memory or self.memory,
             ladder=(*self.ladder, *other.ladder),
+            evicted_tokens=self.evicted_tokens + other.evicted_tokens,
         )
 
 

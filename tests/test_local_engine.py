@@ -70,7 +70,7 @@ def test_pieces_give_the_same_logits_as_one_pass(model: Any) -> None:
         *_, (done, logits) = reader.prefill(PROMPT, piece_tokens=piece_tokens)
         assert done == len(PROMPT)
         torch.testing.assert_close(logits, whole, atol=1e-4, rtol=1e-4)
-        assert reader.cache.get_seq_length() == len(PROMPT) == len(reader.token_ids)
+        assert reader.cache.get_seq_length() == len(PROMPT) == reader.read_tokens
 
 
 def test_progress_of_prefill_is_told(engine: TransformersEngine) -> None:

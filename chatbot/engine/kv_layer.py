@@ -50,6 +50,10 @@ class Rows:
         if 2 * capacity_tokens(self.tokens) <= self._storage.shape[2]:
             self._resize(self.tokens)
 
+    def move(self, device: torch.device) -> None:
+        """Hold the same in the memory of another device."""
+        self._storage = self._storage.to(device)
+
     def _resize(self, tokens: int) -> None:
         batch, heads, _, width = self._storage.shape
         larger = self._storage.new_empty((batch, heads, capacity_tokens(tokens), width))

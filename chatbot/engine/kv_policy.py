@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from chatbot.engine.memory import MIN_WINDOW_TOKENS, CacheKind, MemoryPlan, plan_bytes_left
 from chatbot.errors import SettingsError
@@ -15,8 +16,26 @@ LEAST_SHARE = 0.05
 """Least share of a prompt worth keeping. Reading behind a kept prefix needs a mask: with the demo
 model on a CPU, 600 tokens behind 2 % kept took as long as all of them afresh, 5 % saved nothing
 above the noise, and 10 % saved 9 %."""
+SINK_TOKENS = 4
+"""The first tokens of a cache, on which much of all attention rests, stay whatever goes."""
+DROPPED_SHARE = 0.25
+"""Of a full cache, what is dropped at once: moving the rest costs as much for one token."""
+LEAST_ROOM_TOKENS = 64
+"""A reply that may drop tokens begins with at least so much room behind its prompt."""
 WINDOWS_AT_MOST = 8
 """The computed bound holds so many full windows at most; more would rarely be asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachePolicy:
+    """What is done with caches when there is little room; each part as its setting says."""
+
+    in_reply: Literal["sink", "none"] = "sink"
+    """A reply that outgrows its cache drops its oldest tokens, or is refused at the start."""
+    in_prompt: Literal["none", "snapkv"] = "none"
+    prompt_keep_tokens: int = 1024
+    """What "snapkv" keeps of a longer prompt."""
+    idle: Literal["keep", "int8", "cpu"] = "keep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +68,17 @@ def capacity_tokens(tokens: int) -> int:
     return -(-tokens // STEP_TOKENS) * STEP_TOKENS
 
 
+def tokens_to_drop(held_tokens: int, new_tokens: int, limit_tokens: int) -> int:
+    """How many tokens behind the first few to drop before `new_tokens` are read; 0 if they fit.
+
+    Never more than there are, so that with a limit of a few tokens the new ones pass it.
+    """
+    excess = held_tokens + new_tokens - limit_tokens
+    if excess <= 0:
+        return 0
+    return min(max(excess, int(DROPPED_SHARE * limit_tokens)), max(held_tokens - SINK_TOKENS, 0))
+
+
 def to_evict(sizes: Mapping[str, int], room_bytes: int) -> list[str]:
     """The names to drop, first of `sizes` first, until the rest takes at most `room_bytes`."""
     excess = sum(sizes.values()) - room_bytes
@@ -65,6 +95,31 @@ def cache_kinds(settings: Settings) -> tuple[CacheKind, ...]:
     """The kinds of cache that the settings allow, best first; "auto": 8 bit only when needed."""
     kind = settings.kv_cache_dtype
     return ("16bit", "int8") if kind == "auto" else (kind,)
+
+
+def cache_policy(settings: Settings) -> CachePolicy:
+    """The part of the settings that says what to do when there is little room."""
+    return CachePolicy(
+        in_reply=settings.kv_eviction,
+        in_prompt=settings.kv_prompt_eviction,
+        prompt_keep_tokens=settings.kv_prompt_keep_tokens,
+        idle=settings.kv_idle,
+    )
+
+
+def tokens_to_reserve(
+    prompt_tokens: int, total_tokens: int, *, room_tokens: int, window_tokens: int
+) -> int:
+    """How many tokens a loan may hold, where there is room for `room_tokens`; 0: too few.
+
+    All that it may need if there is room; else what there is, in whole steps, if the prompt and
+    some of the reply fit: the rest is made by dropping tokens.
+    """
+    wanted = min(total_tokens, window_tokens)
+    if capacity_tokens(wanted) > room_tokens:
+        wanted = room_tokens // STEP_TOKENS * STEP_TOKENS
+    enough = min(total_tokens, prompt_tokens + LEAST_ROOM_TOKENS)
+    return wanted if wanted >= enough else 0
 
 
 def cache_bound(plan: MemoryPlan, wanted_bytes: int, bytes_per_token: int) -> CacheBound:

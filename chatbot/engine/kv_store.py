@@ -9,34 +9,23 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, Protocol
 
-from chatbot.engine.kv_layer import cache_bytes, new_cache, truncate
-from chatbot.engine.kv_policy import cache_bound, capacity_tokens, reusable_tokens, to_evict
-from chatbot.engine.loading import LoadedModel
+from chatbot.engine.kv_idle import AsTheyAre, IdleForm, Resting
+from chatbot.engine.kv_layer import cache_bytes, truncate
+from chatbot.engine.kv_lease import Lease
+from chatbot.engine.kv_policy import (
+    CachePolicy,
+    capacity_tokens,
+    reusable_tokens,
+    to_evict,
+    tokens_to_reserve,
+)
 from chatbot.errors import EngineError
 
-
-@dataclass(slots=True, eq=False)
-class Lease:
-    """A cache on loan to one reply, which alone may change it."""
-
-    conversation_id: str | None
-    cache: Any
-    reused_tokens: int
-    """So many tokens at the start of the prompt are in the cache already."""
-    reserved_bytes: int = 0
-    kept_ids: tuple[int, ...] | None = None
-    """Set by `keep`; None drops the cache when the loan ends."""
-    is_void: bool = False
-    """The conversation was forgotten meanwhile, so nothing of it may come back."""
-
-    def keep(self, token_ids: Sequence[int]) -> None:
-        """Let the store have the cache back at the end; it holds exactly `token_ids`."""
-        assert self.cache.get_seq_length() == len(token_ids), "the cache holds other tokens"
-        self.kept_ids = tuple(token_ids)
+NO_LIMIT_TOKENS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +38,8 @@ class CacheFigures:
     by_conversation: dict[str, int] = field(default_factory=dict)
     evicted: int = 0
     """Caches dropped so far to make room for others."""
+    moved_bytes: int = 0
+    """Kept in another memory than the model's; under a bound of the same size of their own."""
 
     @property
     def total_bytes(self) -> int:
@@ -59,12 +50,17 @@ class KVStore(Protocol):
     """Lends caches to replies."""
 
     def lend(
-        self, conversation_id: str | None, prompt_ids: Sequence[int], *, total_tokens: int
+        self,
+        conversation_id: str | None,
+        prompt_ids: Sequence[int],
+        *,
+        total_tokens: int,
+        with_cache: bool = True,
     ) -> AbstractContextManager[Lease]:
         """A cache for a prompt and its reply, `total_tokens` long together at most.
 
         None takes an empty cache and keeps nothing. A block that is left without `keep`, as by
-        an error, drops the cache.
+        an error, drops the cache. `with_cache` False lends none, and leaves what is kept.
         """
         ...
 
@@ -86,21 +82,35 @@ class _Kept:
     cache: Any
     token_ids: tuple[int, ...]
     n_bytes: int
+    is_exact: bool = True
+    resting: Resting = field(default_factory=Resting)
 
 
 class PrefixStore:
     """Keeps each conversation's last cache and lends it cut to what the next prompt shares.
 
     All caches, kept and on loan, take at most `bound_bytes`: a loan reserves what its reply may
-    grow to, and the least recently used others are dropped for it. Safe to use from threads.
+    grow to, and for it the least recently used others are made smaller if `idle` can, or dropped.
+    Where even then there is too little room, a loan is for fewer tokens than asked for, if
+    `policy` says so; at most for `window_tokens`. Safe to use from threads.
     """
 
     def __init__(
-        self, make_cache: Callable[[], Any], *, bound_bytes: int, bytes_per_token: int
+        self,
+        make_cache: Callable[[], Any],
+        *,
+        bound_bytes: int,
+        bytes_per_token: int,
+        policy: CachePolicy | None = None,
+        idle: IdleForm | None = None,
+        window_tokens: int = NO_LIMIT_TOKENS,
     ) -> None:
         self._make_cache = make_cache
         self._bound_bytes = bound_bytes
         self._bytes_per_token = bytes_per_token
+        self._policy = policy or CachePolicy()
+        self._idle = idle or AsTheyAre()
+        self._window_tokens = window_tokens
         self._lock = Lock()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lent: set[Lease] = set()
@@ -108,10 +118,18 @@ class PrefixStore:
 
     @contextmanager
     def lend(
-        self, conversation_id: str | None, prompt_ids: Sequence[int], *, total_tokens: int
+        self,
+        conversation_id: str | None,
+        prompt_ids: Sequence[int],
+        *,
+        total_tokens: int,
+        with_cache: bool = True,
     ) -> Iterator[Lease]:
         """See `KVStore.lend`. Raises EngineError when replies that run leave no room."""
-        lease = self._take(conversation_id, tuple(prompt_ids), total_tokens)
+        if with_cache:
+            lease = self._take(conversation_id, tuple(prompt_ids), total_tokens)
+        else:
+            lease = Lease(conversation_id, None, total_tokens=total_tokens, policy=self._policy)
         try:
             yield lease
         finally:
@@ -132,14 +150,15 @@ class PrefixStore:
     def figures(self) -> CacheFigures:
         """See `KVStore.figures`."""
         with self._lock:
-            sizes = {name: kept.n_bytes for name, kept in self._kept.items()}
+            here, moved = self._sizes(at_home=True), self._sizes(at_home=False)
             lent = sum(cache_bytes(lease.cache) for lease in self._lent)
             return CacheFigures(
                 bound_bytes=self._bound_bytes,
-                kept_bytes=sum(sizes.values()),
+                kept_bytes=sum(here.values()),
                 lent_bytes=lent,
-                by_conversation=sizes,
+                by_conversation={name: kept.n_bytes for name, kept in self._kept.items()},
                 evicted=self._evicted,
+                moved_bytes=sum(moved.values()),
             )
 
     def _take(
@@ -148,12 +167,22 @@ class PrefixStore:
         with self._lock:
             held = self._kept.pop(conversation_id, None) if conversation_id is not None else None
             reused = reusable_tokens(held.token_ids, prompt_ids) if held else 0
-            cache = _cut(held.cache, reused) if held and reused else None
-            if cache is None:
-                held, cache, reused = None, self._make_cache(), 0
-            need = max(capacity_tokens(total_tokens) * self._bytes_per_token, cache_bytes(cache))
-            self._make_room(need)
-            lease = Lease(conversation_id, cache, reused, need)
+            if held and not (reused and _cut(held.cache, reused)):
+                held, reused = None, 0
+            least = cache_bytes(held.cache) if held and not held.resting.is_changed else 0
+            limit = self._make_room(len(prompt_ids), total_tokens, least, conversation_id)
+            if held and held.resting.is_changed:
+                self._idle.wake(held.cache)
+            lease = Lease(
+                conversation_id,
+                held.cache if held else self._make_cache(),
+                prompt_ids[:reused],
+                total_tokens=total_tokens,
+                limit_tokens=limit,
+                reserved_bytes=max(capacity_tokens(limit) * self._bytes_per_token, least),
+                is_exact=held.is_exact if held else True,
+                policy=self._policy,
+            )
             self._lent.add(lease)
             return lease
 
@@ -166,37 +195,84 @@ class PrefixStore:
                 return
             # One conversation, one cache: that of the reply which ended last.
             self._kept.pop(name, None)
-            self._kept[name] = _Kept(cache, ids, cache_bytes(cache))
+            self._kept[name] = _Kept(cache, ids, cache_bytes(cache), lease.is_exact)
 
-    def _make_room(self, need_bytes: int) -> None:
-        room = self._bound_bytes - need_bytes - sum(lease.reserved_bytes for lease in self._lent)
-        if room < 0:
+    def _make_room(
+        self, prompt_tokens: int, total_tokens: int, least_bytes: int, name: str | None
+    ) -> int:
+        """The tokens that a new loan may hold; all others then leave it the room for them."""
+        free = self._bound_bytes - sum(lease.reserved_bytes for lease in self._lent)
+        limit = tokens_to_reserve(
+            prompt_tokens,
+            total_tokens,
+            room_tokens=free // self._bytes_per_token,
+            window_tokens=self._window_tokens,
+        )
+        if limit < (1 if self._policy.in_reply == "sink" else total_tokens) or least_bytes > free:
             raise EngineError(
-                f"This reply may need {need_bytes} bytes of cache and the bound is "
-                f"{self._bound_bytes}, shared with the replies that run; wait for them, or raise "
-                "kv_cache_bytes."
+                f"This reply may need {capacity_tokens(total_tokens) * self._bytes_per_token} "
+                f"bytes of cache and the bound is {self._bound_bytes}, shared with the replies "
+                "that run; wait for them, or raise kv_cache_bytes."
             )
-        sizes = {name: kept.n_bytes for name, kept in self._kept.items()}
-        for name in to_evict(sizes, room):
+        room = free - max(capacity_tokens(limit) * self._bytes_per_token, least_bytes)
+        self._rest_others(room, all_of_them=name is not None)
+        self._evict(self._sizes(at_home=True), room)
+        self._evict(self._sizes(at_home=False), self._bound_bytes)
+        return limit
+
+    def _rest_others(self, room_bytes: int, *, all_of_them: bool) -> None:
+        """Another chat is in use now, or there is too little room for all: see `IdleForm`."""
+        for name, kept in list(self._kept.items()):
+            pressed = sum(self._sizes(at_home=True).values()) > room_bytes
+            if kept.resting.is_changed or not (all_of_them or pressed):
+                continue
+            resting = self._idle.rest(kept.cache)
+            self._kept[name] = replace(
+                kept,
+                resting=resting,
+                n_bytes=cache_bytes(kept.cache),
+                is_exact=kept.is_exact and resting.is_exact,
+            )
+
+    def _sizes(self, *, at_home: bool) -> dict[str, int]:
+        return {n: k.n_bytes for n, k in self._kept.items() if k.resting.is_home == at_home}
+
+    def _evict(self, sizes: dict[str, int], room_bytes: int) -> None:
+        for name in to_evict(sizes, room_bytes):
             del self._kept[name]
             self._evicted += 1
 
 
-def store_for(loaded: LoadedModel) -> PrefixStore:
-    """The store for a model, bounded as its settings and plan say."""
-    bytes_per_token = loaded.kv_bytes_per_token
-    bound = cache_bound(loaded.plan, loaded.kv_cache_bytes, bytes_per_token)
-    return PrefixStore(
-        lambda: new_cache(loaded.model, loaded.plan.cache),
-        bound_bytes=bound.n_bytes,
-        bytes_per_token=bytes_per_token,
-    )
+class NoCaches:
+    """A store that keeps and lends nothing: every reply reads its prompt again for each token."""
+
+    @contextmanager
+    def lend(
+        self,
+        conversation_id: str | None,
+        prompt_ids: Sequence[int],
+        *,
+        total_tokens: int,
+        with_cache: bool = True,
+    ) -> Iterator[Lease]:
+        """See `KVStore.lend`."""
+        yield Lease(conversation_id, None, total_tokens=total_tokens)
+
+    def forget(self, conversation_id: str) -> None:
+        """See `KVStore.forget`."""
+
+    def clear(self) -> None:
+        """See `KVStore.clear`."""
+
+    def figures(self) -> CacheFigures:
+        """See `KVStore.figures`."""
+        return CacheFigures(0, 0, 0)
 
 
-def _cut(cache: Any, keep_tokens: int) -> Any | None:
-    """The cache cut to its first tokens; None for one that cannot be cut back any more."""
+def _cut(cache: Any, keep_tokens: int) -> bool:
+    """Cut a cache to its first tokens; False for one that cannot be cut back any more."""
     try:
         truncate(cache, keep_tokens)
     except RuntimeError:  # a sliding window that has moved on
-        return None
-    return cache
+        return False
+    return True

@@ -25,6 +25,8 @@ STEPS: tuple[Step, ...] = get_args(Step)
 """In the order in which they are tried: what costs the user least comes first."""
 CALLERS_STEPS: tuple[Step, ...] = ("fewer_passages", "shorter_window")
 """Those that need another prompt, so that only the engine's caller can take them."""
+NO_SMALLER_PROMPT = "no_smaller_prompt"
+"""In the ladder of a caller that has no smaller prompt to come back with. No step of its own."""
 SMALLEST_PIECE_TOKENS = 32
 PIECE_DIVISOR = 4
 """512 tokens a piece become 128 and then 32."""
@@ -85,6 +87,11 @@ def recipe(taken: Sequence[str], *, piece_tokens: int, cache: CacheKind) -> Reci
     return Recipe(piece_tokens, kind, "no_cache" not in taken)
 
 
+def steps_of(ladder: Sequence[str]) -> tuple[str, ...]:
+    """The steps that were really taken, in order."""
+    return tuple(step for step in ladder if step != NO_SMALLER_PROMPT)
+
+
 def step_notice(step: str) -> Notice:
     """What the user is told about a step."""
     return Notice(f"memory_{step}", _SENTENCES.get(step, f"Memory ran out: {step}."))
@@ -107,7 +114,7 @@ def _helps(step: Step, state: LadderState) -> bool:
     if step == "int8_cache":
         return state.can_quantize and state.cache == "16bit"
     if step in CALLERS_STEPS:
-        return state.caller_shrinks
+        return state.caller_shrinks and NO_SMALLER_PROMPT not in state.taken
     return state.can_do_without
 
 

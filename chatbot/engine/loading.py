@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chatbot.engine.base import EngineInfo
 from chatbot.engine.cache_folder import Progress, gib
 from chatbot.engine.device_memory import device_memory
-from chatbot.engine.kv_policy import cache_bound, cache_kinds
+from chatbot.engine.kv_policy import CachePolicy, cache_bound, cache_kinds, cache_policy
 from chatbot.engine.memory import (
     MemoryPlan,
     ModelFigures,
@@ -42,6 +42,12 @@ class LoadedModel:
     end_ids: tuple[int, ...]
     kv_cache_bytes: int = 0
     """What the settings allow for all caches together; 0 is computed."""
+    cache_policy: CachePolicy = field(default_factory=CachePolicy)
+    with_cache: bool = True
+    """False: replies are made without any cache."""
+    samples: int = 1
+    """Without a cache, short answers are settled by the majority of so many samples."""
+    replies_at_once: int = 1
 
     @property
     def kv_bytes_per_token(self) -> int:
@@ -89,6 +95,9 @@ def load_model(
         piece_tokens=settings.prefill_piece_tokens,
         end_ids=_end_ids(model),
         kv_cache_bytes=settings.kv_cache_bytes,
+        cache_policy=cache_policy(settings),
+        with_cache=settings.kv_cache != "none",
+        samples=settings.self_consistency_samples,
     )
 
 
@@ -101,13 +110,13 @@ def info_of(loaded: LoadedModel) -> EngineInfo:
         dtype=loaded.dtype,
         quantization=loaded.plan.weights,
         is_demo=loaded.files.is_demo,
-        keeps_cache=True,
+        keeps_cache=loaded.with_cache,
         details={
             "trained_window_tokens": loaded.figures.window_tokens,
             "parameters": loaded.figures.parameters,
             "weights_bytes": loaded.plan.weights_bytes,
             "kv_bytes_per_token": loaded.kv_bytes_per_token,
-            "kv_cache_dtype": loaded.plan.cache,
+            "kv_cache_dtype": loaded.plan.cache if loaded.with_cache else "none",
             "attention": str(loaded.model.config._attn_implementation),
             "prefill_piece_tokens": loaded.piece_tokens,
         },

@@ -19,10 +19,11 @@ from chatbot.engine.base import (
     Finished,
     SamplingParams,
 )
-from chatbot.engine.decode import Reader, StopGate
+from chatbot.engine.decode import StopGate
 from chatbot.engine.device_memory import Memory, device_memory
 from chatbot.engine.fair_lock import FairLock
-from chatbot.engine.kv_store import KVStore, store_for
+from chatbot.engine.kv_choice import store_for
+from chatbot.engine.kv_store import KVStore
 from chatbot.engine.loading import LoadedModel, info_of, load_files, load_model
 from chatbot.engine.local_reply import LocalReply, Workshop, release_memory
 from chatbot.engine.memory_meter import MemoryMeter, weights_in_memory
@@ -156,7 +157,7 @@ class TransformersEngine:
         with self._places.held():
             loaded = self._workshop().loaded
             with self._store.lend(None, token_ids, total_tokens=len(token_ids)) as lease:
-                reader = Reader(loaded.model, lease.cache, ())
+                reader = lease.reader(loaded.model)
                 pieces = reader.prefill(token_ids, piece_tokens=loaded.piece_tokens)
                 with self._turn.call(Event().is_set):
                     *_, (_, logits) = pieces

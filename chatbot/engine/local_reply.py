@@ -15,10 +15,11 @@ from typing import Any
 import torch
 
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, TextDelta
-from chatbot.engine.decode import Reader, Stopped
+from chatbot.engine.decode import Stopped, TokenReader
 from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
 from chatbot.engine.kv_layer import new_cache, truncate
-from chatbot.engine.kv_store import KVStore, Lease
+from chatbot.engine.kv_lease import Lease
+from chatbot.engine.kv_store import KVStore
 from chatbot.engine.ladder import (
     CALLERS_STEPS,
     LadderState,
@@ -27,6 +28,7 @@ from chatbot.engine.ladder import (
     next_step,
     recipe,
     step_notice,
+    steps_of,
     stopped_notice,
 )
 from chatbot.engine.loading import LoadedModel
@@ -112,7 +114,10 @@ class LocalReply:
         total_tokens = len(reply.prompt_ids) + reply.params.max_tokens
         # An error leaves the block without keeping, so no cache that is in doubt is used again.
         with shop.store.lend(
-            self._conversation_id, reply.prompt_ids, total_tokens=total_tokens
+            self._conversation_id,
+            reply.prompt_ids,
+            total_tokens=total_tokens,
+            with_cache=way.with_cache,
         ) as lease:
             reader = self._reader(lease, way)
             reply.cached_tokens = lease.reused_tokens
@@ -123,35 +128,37 @@ class LocalReply:
             except Stopped:
                 pass
             except GeneratorExit:
-                lease.keep(reader.token_ids)
+                lease.keep(reader.held_ids)
                 raise
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
                 finish = None
             if finish is None:
-                self._keep_prefix(lease)
+                self._keep_prefix(lease, reader)
                 return None
-            lease.keep(reader.token_ids)
+            lease.keep(reader.held_ids)
+            reply.evicted_tokens, reply.notices = reader.dropped_tokens, reader.notices()
             if rest := reply.stream.finish():
                 yield TextDelta(rest)
         return finish
 
-    def _reader(self, lease: Lease, way: Recipe) -> Reader:
+    def _reader(self, lease: Lease, way: Recipe) -> TokenReader:
         loaded = self._shop.loaded
-        if way.cache != loaded.plan.cache and not lease.reused_tokens:
+        other = way.with_cache and way.cache != loaded.plan.cache
+        if other and lease.cache is not None and not lease.reused_tokens:
             lease.cache = new_cache(loaded.model, way.cache)
-        return Reader(loaded.model, lease.cache, self._reply.prompt_ids[: lease.reused_tokens])
+        return lease.reader(loaded.model)
 
-    def _keep_prefix(self, lease: Lease) -> None:
+    def _keep_prefix(self, lease: Lease, reader: TokenReader) -> None:
         """What was reused is as it was before, whatever went wrong behind it."""
         held = lease.reused_tokens
-        if held and not self._reply.completion_tokens:
+        if held and reader.held_ids is not None and not self._reply.completion_tokens:
             truncate(lease.cache, held)
             lease.keep(self._reply.prompt_ids[:held])
 
     def _prefill(
-        self, reader: Reader, piece_tokens: int
+        self, reader: TokenReader, piece_tokens: int
     ) -> Generator[EngineEvent, None, torch.Tensor]:
         shop, reply = self._shop, self._reply
         total = len(reply.prompt_ids)
@@ -168,7 +175,9 @@ class LocalReply:
                 raise Stopped
         return logits
 
-    def _decode(self, reader: Reader, logits: torch.Tensor) -> Generator[EngineEvent, None, Finish]:
+    def _decode(
+        self, reader: TokenReader, logits: torch.Tensor
+    ) -> Generator[EngineEvent, None, Finish]:
         shop, reply = self._shop, self._reply
         # The penalty counts the reply's own tokens only: one on the prompt's would keep the model
         # from saying what the passages say (measured: benchmarks/demo_answers).
@@ -230,9 +239,9 @@ class LocalReply:
         )
 
     def _finished(self, finish: Finish, *notices: Notice) -> Finished:
-        stream, taken = self._reply.stream, tuple(self._taken)
+        stream, taken = self._reply.stream, steps_of(self._taken)
         usage = replace(self._reply.usage(), memory=self._shop.memory(), ladder=taken)
-        told = (*map(step_notice, taken), *notices)
+        told = (*map(step_notice, taken), *self._reply.notices, *notices)
         return Finished(finish, stream.text, stream.token_ids, usage, told)
 
 

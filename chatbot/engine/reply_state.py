@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.text_stream import TextStream
-from chatbot.messages import Usage
+from chatbot.messages import Notice, Usage
 
 
 @dataclass(slots=True)
@@ -24,12 +24,17 @@ class ReplyState:
     """None while the prompt is being read."""
     cached_tokens: int = 0
     completion_tokens: int = 0
+    evicted_tokens: int = 0
+    notices: tuple[Notice, ...] = ()
+    """What the user should know about how it was read."""
 
     def restart(self) -> None:
         """Read the prompt from the beginning, as when memory ran out; time goes on."""
         assert self.completion_tokens == 0, "nothing that was told can be taken back"
         self.prefill_s = None
         self.cached_tokens = 0
+        self.evicted_tokens = 0
+        self.notices = ()
 
     def usage(self) -> Usage:
         """Tokens and seconds until now."""
@@ -41,4 +46,5 @@ class ReplyState:
             completion_tokens=self.completion_tokens,
             prefill_s=prefill_s,
             decode_s=elapsed_s - prefill_s,
+            evicted_tokens=self.evicted_tokens,
         )
