@@ -65,7 +65,7 @@ class Answering:
     def save(self, conversation_id: str, run: ReplyRun) -> None:
         """Store what there is of a reply, or keep it until it can be stored."""
         run.stored = True
-        run.turn = run.result(self._engine.tokenizer.name)
+        run.turn = run.result(self._engine.tokenizer.name, self._engine.memory())
         if run.turn.reply and run.prompt.passages and self._library is not None:
             run.turn = cite(run.turn, run.prompt.passages, self._library.pages)
         try:
@@ -105,13 +105,11 @@ class Answering:
     ) -> Iterator[ChatEvent]:
         if stop.is_set():
             return
-        events = self._engine.generate(
-            run.prompt.token_ids, params, conversation_id=conversation_id, stop=stop
-        )
+        events = run.generate(self._engine, params, conversation_id=conversation_id, stop=stop)
         try:
             for event in events:
                 run.take(event)
-                if isinstance(event, TextDelta):
+                if isinstance(event, TextDelta | NoticeEvent | ContextReady):
                     yield event
         except GeneratorExit:
             # The reader has gone. Let the engine end tidily, so that the ids of what was

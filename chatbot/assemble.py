@@ -52,6 +52,11 @@ class AssembledPrompt:
     trace: PromptTrace
     passages: tuple[LabelledPassage, ...]
 
+    def with_notices(self, notices: tuple[Notice, ...]) -> AssembledPrompt:
+        """The same prompt, with notices that come before its own."""
+        trace = replace(self.trace, notices=(*notices, *self.trace.notices))
+        return replace(self, trace=trace)
+
 
 def assemble(request: PromptRequest, encoder: PieceEncoder) -> AssembledPrompt:
     """Build the prompt. Raises BudgetError when system text and question alone do not fit."""

@@ -24,8 +24,9 @@ from chatbot.prompting import PromptBuilder
 from chatbot.reply_queue import ReplyQueue
 from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
+from chatbot.smaller_prompt import PromptMaker
 from chatbot.store import Store
-from chatbot.windows import livelier, usual_sampling, window_tokens
+from chatbot.windows import livelier, usual_sampling, window_notices, window_tokens
 from retrieval.pipeline import Library
 
 __all__ = [
@@ -46,7 +47,8 @@ STOP_WAIT_S = 30.0
 class Chat:
     """Answers questions in conversations. Safe to use from many threads.
 
-    One reply at a time runs in a conversation, and one at the engine; the others wait in line.
+    One reply at a time runs in a conversation, and as many at the engine as the settings say; the
+    others wait in line.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Chat:
         self._lock = threading.Lock()
         self._busy = Busy()
         self._builder: PromptBuilder | None = None
-        queue = ReplyQueue()
+        queue = ReplyQueue(settings.max_concurrent_replies)
         self._answering = Answering(store, engine, library, queue=queue)
         job = FoldJob(
             settings,
@@ -240,13 +242,15 @@ class Chat:
             self._answering.save_unsaved()
             self._folding.cancel(conversation_id)
             conversation, notices = self._prepare(conversation_id, text, replacing)
-            budget = self.budget()
-            prompt = self.builder.build(conversation, text, budget)
-            prompt = replace(
-                prompt, trace=replace(prompt.trace, notices=(*notices, *prompt.trace.notices))
+            notices = (*window_notices(self._settings, self._engine), *notices)
+            maker = PromptMaker(
+                lambda budget: self.builder.build(conversation, text, budget).with_notices(notices),
+                self.builder.budget,
             )
+            budget = self.budget()
+            prompt = maker.build(budget)
             turn = self._store.begin_turn(conversation_id, text, replacing=replacing)
-            run = ReplyRun(turn, prompt)
+            run = ReplyRun(turn, prompt, maker)
             params = replace(
                 sampling or usual_sampling(self._settings), max_tokens=budget.reply_tokens
             )

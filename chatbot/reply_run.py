@@ -2,28 +2,67 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from threading import Event
 
 from chatbot.assemble import AssembledPrompt
-from chatbot.engine.base import EngineEvent, Finished, TextDelta
-from chatbot.errors import ChatbotError, OutOfMemoryError
-from chatbot.messages import Finish, Message, Notice, Turn, Usage
+from chatbot.chat_events import ContextReady, NoticeEvent
+from chatbot.engine.base import Engine, EngineEvent, Finished, SamplingParams, TextDelta
+from chatbot.engine.ladder import step_notice, steps_of
+from chatbot.errors import ChatbotError, OutOfMemoryError, SmallerPromptError
+from chatbot.messages import Finish, MemoryFigures, Message, Notice, Turn, Usage
 from chatbot.records import new_id, now_text
+from chatbot.smaller_prompt import PromptMaker
 
 
 class ReplyRun:
     """A reply while it is being made."""
 
-    def __init__(self, turn: Turn, prompt: AssembledPrompt) -> None:
+    def __init__(
+        self, turn: Turn, prompt: AssembledPrompt, maker: PromptMaker | None = None
+    ) -> None:
+        """`maker` makes the prompt again for another budget, should memory run out."""
         self.turn = turn
         self.prompt = prompt
+        self._maker = maker
         self.stored = False
         self.text = ""
         self.last: Finished | None = None
         self.notices: list[Notice] = []
         self.failed: ChatbotError | None = None
 
-    def take(self, event: EngineEvent) -> None:
+    def generate(
+        self, engine: Engine, params: SamplingParams, *, conversation_id: str, stop: Event
+    ) -> Iterator[EngineEvent | NoticeEvent | ContextReady]:
+        """The engine's events, with a smaller prompt when memory ran out before the first token.
+
+        Each new prompt is told by a notice and `ContextReady`. Raises as `Engine.generate`, but
+        no SmallerPromptError.
+        """
+        ladder: tuple[str, ...] | None = () if self._maker else None
+        while True:
+            most = min(params.max_tokens, self.prompt.trace.reply_tokens)
+            try:
+                yield from engine.generate(
+                    self.prompt.token_ids,
+                    replace(params, max_tokens=most),
+                    conversation_id=conversation_id,
+                    stop=stop,
+                    ladder=ladder,
+                )
+                return
+            except SmallerPromptError as error:
+                if self._maker is None:
+                    raise
+                ladder = error.ladder
+            ladder, smaller = self._maker.smaller(ladder, self.prompt)
+            if smaller is not self.prompt:
+                self.prompt = smaller
+                yield NoticeEvent(step_notice(ladder[-1]))
+                yield ContextReady(smaller.trace)
+
+    def take(self, event: EngineEvent | NoticeEvent | ContextReady) -> None:
         if isinstance(event, TextDelta):
             self.text += event.text
         elif isinstance(event, Finished):
@@ -32,13 +71,16 @@ class ReplyRun:
 
     def fail(self, error: ChatbotError) -> None:
         self.failed = error
-        code = "out_of_memory" if isinstance(error, OutOfMemoryError) else "reply_failed"
+        code = "reply_failed"
+        if isinstance(error, OutOfMemoryError):
+            code = "out_of_memory"
+            self.notices += map(step_notice, steps_of(error.ladder))
         self.notices.append(Notice(code, str(error)))
 
-    def result(self, tokenizer_name: str) -> Turn:
-        """The turn with what there is of a reply."""
+    def result(self, tokenizer_name: str, memory: MemoryFigures | None = None) -> Turn:
+        """The turn with what there is of a reply; `memory` is as it is when a reply failed."""
         text = self.last.text if self.last else self.text
-        usage = self.last.usage if self.last else Usage(self.prompt.trace.prompt_tokens)
+        usage = self.last.usage if self.last else self._usage_of_failure(memory)
         message = Message(new_id(), "assistant", text, created=now_text())
         finish: Finish
         if isinstance(self.failed, OutOfMemoryError):
@@ -57,6 +99,10 @@ class ReplyRun:
             tokenizer_name=tokenizer_name,
             notices=(*self.prompt.trace.notices, *self.notices),
         )
+
+    def _usage_of_failure(self, memory: MemoryFigures | None) -> Usage:
+        ladder = self.failed.ladder if isinstance(self.failed, OutOfMemoryError) else ()
+        return Usage(self.prompt.trace.prompt_tokens, memory=memory, ladder=steps_of(ladder))
 
     def with_notice(self, notice: Notice) -> Turn:
         """The turn with one more notice."""

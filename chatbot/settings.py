@@ -92,6 +92,13 @@ class Settings(BaseModel):
         le=16,
         description="with kv_cache none, settle short answers by the majority of so many samples",
     )
+    max_concurrent_replies: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="replies that are made at once, each with a whole window of cache; the "
+        "others wait in line",
+    )
     tokenizer: str | None = Field(
         None,
         description="count with this tokenizer instead of the model's (context command only): a "
@@ -145,6 +152,14 @@ class Settings(BaseModel):
         "embedded",
         description="embedded (all-MiniLM-L6-v2, English), none, or a sentence-transformers name "
         "or folder such as intfloat/multilingual-e5-small",
+    )
+    reranker_model: str = Field(
+        "none",
+        description="none, or a sentence-transformers cross-encoder that reads the best passages "
+        "again with the question, such as BAAI/bge-reranker-v2-m3; slow on a CPU",
+    )
+    keep_running_lines: bool = Field(
+        False, description="keep running headers, footers and page numbers of PDF files"
     )
     max_upload_mb: int = Field(50, ge=1, le=4096, description="largest file accepted, in MiB")
     parser_timeout_s: float = Field(60.0, gt=0, le=3600, description="time limit for one file")

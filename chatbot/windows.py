@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatbot.engine.base import Engine, SamplingParams
+from chatbot.messages import Notice
 from chatbot.settings import Settings
 
 DEMO_WINDOW_TOKENS = 2048
@@ -18,6 +19,18 @@ def window_tokens(settings: Settings, engine: Engine) -> int:
     info = engine.info
     automatic = DEMO_WINDOW_TOKENS if info.is_demo else MAX_WINDOW_TOKENS
     return min(settings.window_tokens or automatic, info.max_window_tokens)
+
+
+def window_notices(settings: Settings, engine: Engine) -> tuple[Notice, ...]:
+    """Says when memory is so short that the window in use is smaller than it would be."""
+    info = engine.info
+    automatic = DEMO_WINDOW_TOKENS if info.is_demo else MAX_WINDOW_TOKENS
+    usual = min(settings.window_tokens or automatic, info.full_window_tokens)
+    window = min(usual, info.max_window_tokens)
+    if window >= usual:
+        return ()
+    sentence = f"Memory is short, so the window is {window} tokens for now instead of {usual}."
+    return (Notice("memory_window", sentence, {"tokens": window, "usual": usual}),)
 
 
 def usual_sampling(settings: Settings) -> SamplingParams:

@@ -94,6 +94,13 @@ def weights_in_memory(parts: Iterable[Any]) -> int:
     return sum(storages.values())
 
 
-def idle_figures() -> MemoryFigures:
-    """Of a process without a model."""
-    return MemoryFigures(process_bytes=process_bytes(), process_peak_bytes=process_peak_bytes())
+def idle_figures(kept: Mapping[str, int] | None = None) -> MemoryFigures:
+    """Of a process without a real model; `kept` are made-up bytes of caches by conversation."""
+    kv = dict(kept or {})
+    return MemoryFigures(
+        kv_bytes=sum(kv.values()),
+        kv_bound_bytes=1 << 20,
+        kv_by_conversation=kv,
+        process_bytes=process_bytes(),
+        process_peak_bytes=process_peak_bytes(),
+    )

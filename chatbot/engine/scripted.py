@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Event, Lock
 
 from chatbot.engine.base import (
@@ -57,6 +57,7 @@ class ScriptedCall:
     prompt_text: str
     params: SamplingParams
     conversation_id: str | None
+    ladder: tuple[str, ...] | None = None
 
 
 class ScriptedEngine:
@@ -84,8 +85,8 @@ class ScriptedEngine:
         )
         self._lock = Lock()
         self._kept: dict[str, tuple[int, ...]] = {}
-        self._closed = False
         self.calls: list[ScriptedCall] = []
+        self._closed = False
 
     @property
     def info(self) -> EngineInfo:
@@ -119,6 +120,9 @@ class ScriptedEngine:
                 yield Finished("cancelled", "", (), Usage(prompt_tokens=len(prompt)))
                 return
         try:
+            self.calls.append(
+                ScriptedCall(prompt, self._shown(prompt), params, conversation_id, ladder)
+            )
             yield from self._reply(prompt, params, conversation_id, stop)
         finally:
             self._lock.release()
@@ -129,10 +133,7 @@ class ScriptedEngine:
 
     def memory(self) -> MemoryFigures:
         """Made up, but steady: four bytes for each token that is kept."""
-        kept = {name: 4 * len(ids) for name, ids in self._kept.items()}
-        made_up = {"weights_bytes": 1 << 20, "activations_peak_bytes": 1 << 16}
-        kv = {"kv_bytes": sum(kept.values()), "kv_bound_bytes": 32 * self._info.max_window_tokens}
-        return replace(idle_figures(), kv_by_conversation=kept, **kv, **made_up)
+        return idle_figures({name: 4 * len(ids) for name, ids in self._kept.items()})
 
     def close(self) -> None:
         """Refuse further calls. Idempotent."""
@@ -149,9 +150,8 @@ class ScriptedEngine:
         excess = len(prompt) + params.max_tokens - self._info.max_window_tokens
         if excess > 0:
             raise InputError(
-                f"The prompt ({len(prompt)} tokens) and the reply ({params.max_tokens}) exceed "
-                f"the window of {self._info.max_window_tokens} by {excess}; shorten the prompt "
-                "or the reply."
+                f"Prompt ({len(prompt)} tokens) and reply ({params.max_tokens}) exceed the window "
+                f"of {self._info.max_window_tokens} by {excess}; shorten the prompt or the reply."
             )
 
     def _reply(
@@ -162,7 +162,7 @@ class ScriptedEngine:
         stop: Event,
     ) -> Iterator[EngineEvent]:
         started = time.perf_counter()
-        reply = self._next_reply(prompt, params, conversation_id)
+        reply = self._next_reply(prompt)
         cached_tokens = self._reused(prompt, conversation_id)
         stream = TextStream(self._tokenizer, params.stop)
         finish: Finish = "cancelled"
@@ -184,13 +184,9 @@ class ScriptedEngine:
         )
         yield Finished(finish, stream.text, stream.token_ids, usage)
 
-    def _next_reply(
-        self, prompt: tuple[int, ...], params: SamplingParams, conversation_id: str | None
-    ) -> ScriptedReply:
-        text = self._shown(prompt)
-        self.calls.append(ScriptedCall(prompt, text, params, conversation_id))
+    def _next_reply(self, prompt: tuple[int, ...]) -> ScriptedReply:
         if callable(self._script):
-            item = self._script(text, prompt)
+            item = self._script(self.calls[-1].prompt_text, prompt)
         else:
             try:
                 item = next(self._script)
