@@ -14,6 +14,7 @@ from chatbot.settings import Settings
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
 from retrieval.pipeline import Library
+from retrieval.rerank import CrossEncoderReranker, Reranker
 from retrieval.slow_imports import SLOW_IMPORTS
 from retrieval.types import CountTokens
 
@@ -66,6 +67,12 @@ def build_embedder(settings: Settings, *, progress: Progress = ignore_progress) 
     return SentenceTransformerEmbedder(source)
 
 
+def build_reranker(settings: Settings) -> Reranker | None:
+    """The cross-encoder of the settings, if there is one; it is read at its first use."""
+    name = settings.reranker_model
+    return None if name == "none" else CrossEncoderReranker(name)
+
+
 def count_with(tokenizer: ChatTokenizer) -> CountTokens:
     """The function that tells how many tokens a text has."""
     return lambda text: len(tokenizer.encode(text))
@@ -88,4 +95,6 @@ def open_library(
         chunk_min_tokens=settings.chunk_min_tokens,
         chunk_max_tokens=settings.chunk_max_tokens,
         limits=limits,
+        remove_running_lines=not settings.keep_running_lines,
+        reranker=build_reranker(settings),
     )

@@ -158,6 +158,14 @@ class Index:
             ).fetchone()
         return tuple(PageSpan(*span) for span in json.loads(row[0])) if row else ()
 
+    def removed_lines(self, document_id: str) -> tuple[tuple[str, int], ...]:
+        """Running lines that cleaning took out: one of each kind, and how many there were."""
+        with self._database.read() as connection:
+            row = connection.execute(
+                "SELECT lines FROM removed WHERE document_id = ?", (document_id,)
+            ).fetchone()
+        return tuple((line, count) for line, count in json.loads(row[0])) if row else ()
+
     def stale(self) -> list[str]:
         """Ids of the documents whose vectors are another embedder's."""
         with self._database.read() as connection:

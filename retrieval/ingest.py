@@ -59,6 +59,7 @@ class IngestRules:
     chunk_min_tokens: int
     chunk_max_tokens: int
     limits: LoadLimits
+    remove_running_lines: bool = True
 
 
 class Cancelled(RetrievalError):
@@ -127,7 +128,9 @@ class Ingestor:
                 return _report(known, "unchanged", "This file is already in the library.")
             loaded = load_file(path, self._rules.limits, cancel=self._cancel)
             self._step(name, "chunk", 0, 1)
-            document = clean(replace(loaded, name=name))
+            document = clean(
+                replace(loaded, name=name), remove_running=self._rules.remove_running_lines
+            )
             chunks = chunk(
                 document,
                 count_tokens=self._rules.count_tokens,
@@ -192,7 +195,8 @@ class Ingestor:
             return _failed(item.info.name, error)
         replaced = stored.id != item.info.id  # it took over the id of another version
         notes = (f"This replaces the earlier version of “{stored.name}”.",) if replaced else ()
-        return _report(stored, "indexed", " ".join((*notes, *stored.warnings)))
+        report = _report(stored, "indexed", " ".join((*notes, *stored.warnings)))
+        return replace(report, removed=item.document.removed)
 
     def _step(self, name: str, stage: str, done: int, total: int) -> None:
         if self._cancel is not None and self._cancel.is_set():

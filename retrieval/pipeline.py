@@ -24,6 +24,7 @@ from retrieval.ingest import (
 )
 from retrieval.load import LoadLimits
 from retrieval.narrow import narrow
+from retrieval.rerank import Reranker, rerank
 from retrieval.search import search
 from retrieval.types import CountTokens, DocumentInfo, IngestReport, Passage, RetrievalError
 from retrieval.unpack import is_archive, unpack
@@ -56,11 +57,18 @@ class Library:
         chunk_min_tokens: int = 300,
         chunk_max_tokens: int = 500,
         limits: LoadLimits | None = None,
+        remove_running_lines: bool = True,
+        reranker: Reranker | None = None,
     ) -> None:
+        self._reranker = reranker
         self._originals = Originals(folder / "files")
         self._embedder = embedder
         self._rules = IngestRules(
-            count_tokens, chunk_min_tokens, chunk_max_tokens, limits or DEFAULT_LIMITS
+            count_tokens,
+            chunk_min_tokens,
+            chunk_max_tokens,
+            limits or DEFAULT_LIMITS,
+            remove_running_lines,
         )
         self._index = Index(folder / "index.db", embedder=embedder.name if embedder else "")
         self._index.exclusive(self._originals.remove_all_but)
@@ -153,6 +161,8 @@ class Library:
         """
         self.wait_until_embedded(RENEW_WAIT_S)
         found = search(self._index, self._embedder, query, document_ids=document_ids)
+        if self._reranker is not None:
+            found = rerank(found, query, self._reranker)
         found = replace(found, ranked=found.ranked[: max(0, top_k)])
         if budget_tokens is None:
             return [item.passage for item in found.ranked]
@@ -172,6 +182,15 @@ class Library:
         """First and last page of these characters; None, None without pages or document."""
         spans = self._index.page_spans(document_id)
         return pages_of(spans, [page.start for page in spans], start, end)
+
+    def removed_lines(self, document_id: str) -> tuple[tuple[str, int], ...]:
+        """What cleaning took for running headers and footers: a line of each kind, how many."""
+        return self._index.removed_lines(document_id)
+
+    def waiting_for_vectors(self) -> int:
+        """Documents that still have vectors of another embedding model, or none, and are found by
+        their words until it is their turn."""
+        return len(self._index.stale()) if self._embedder is not None else 0
 
     def delete(self, document_id: str) -> None:
         """Remove a document with its chunks, keywords, vectors and file, if it is there."""

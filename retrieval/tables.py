@@ -40,6 +40,9 @@ CREATE INDEX IF NOT EXISTS windows_of ON windows(chunk_id);
 CREATE TABLE IF NOT EXISTS titles (
     document_id TEXT PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE, title TEXT NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS removed (
+    document_id TEXT PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE, lines TEXT NOT NULL
+) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
     head, body, tokenize = "unicode61 remove_diacritics 0"
 );
@@ -114,6 +117,9 @@ def insert_document(
         *(embedder, document.text),
     )
     connection.execute(f"INSERT INTO documents VALUES ({','.join('?' * len(row))})", row)
+    if document.removed:
+        lines = json.dumps(document.removed)
+        connection.execute("INSERT INTO removed VALUES (?, ?)", (info.id, lines))
     if title := _title(document.text):
         connection.execute("INSERT INTO titles VALUES (?, ?)", (info.id, title))
 

@@ -73,6 +73,8 @@ class CleanDocument:
     removed_lines: int = 0
     """Running headers and footers that were taken out."""
     warnings: tuple[str, ...] = ()
+    removed: tuple[tuple[str, int], ...] = ()
+    """What these lines were, one of each kind as it stood, and how many there were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +156,5 @@ class IngestReport:
     document_id: str | None = None
     tokens: int = 0
     warnings: tuple[str, ...] = field(default=())
+    removed: tuple[tuple[str, int], ...] = ()
+    """Running lines that were taken out: one of each kind, and how many there were."""

@@ -47,11 +47,15 @@ def anywhere(text: str, width: int) -> list[str]:
 
 
 def pdf(pages: Sequence[Sequence[str]], labels: bool = False) -> CleanDocument:
+    return checked(loaded_pdf(pages, labels))
+
+
+def loaded_pdf(pages: Sequence[Sequence[str]], labels: bool = False) -> LoadedFile:
     found = tuple(
         Page(at, "\n".join(lines), str(at + 216) if labels else None)
         for at, lines in enumerate(pages, 1)
     )
-    return checked(LoadedFile("a.pdf", "pdf", found))
+    return LoadedFile("a.pdf", "pdf", found)
 
 
 def plain(text: str, media: str = "txt") -> CleanDocument:
@@ -81,6 +85,12 @@ def test_headers_and_footers_go_and_are_counted() -> None:
     ]
     document = pdf(pages)
     assert document.removed_lines == 28 + 29 + 29
+    assert dict(document.removed) == {
+        "Annual Report 2026": 28,
+        "Part 0: Figures": 29,
+        "- 5 -": 29,
+    }
+    assert clean(loaded_pdf(pages), remove_running=False).text.count("Annual Report 2026") == 29
     assert document.text.count("Annual Report 2026") == 1  # the first may be the title
     for at in range(1, 30):
         assert f"Item {at * 7} was decided by" in document.text

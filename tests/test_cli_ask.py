@@ -82,7 +82,7 @@ def test_ingest_prints_one_line_per_file(folder: Path, tmp_path: Path, scripted:
         files = {line["file"]: line for line in outcome.lines}
         names = ("blank.txt", "broken.pdf", "tower.txt", "등대.txt")
         assert tuple(files[name]["status"] for name in names) == statuses
-        keys = {"file", "status", "pages", "chunks", "removed_lines", "message"}
+        keys = {"file", "status", "pages", "chunks", "removed_lines", "message", "removed"}
         assert all(set(line) == keys for line in outcome.lines)
         assert files["broken.pdf"]["message"]
     assert inside("ingest", folder / "broken.pdf", *command[2:]).code == 1

@@ -18,7 +18,7 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
     "clean", "chunk", "embed", "vectors", "database", "tables", "index", "ranking", "search",
-    "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
+    "rerank", "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
 )  # fmt: skip
 
 DATA = ("chatbot.errors", "chatbot.messages", "chatbot.records", "retrieval.types")

@@ -106,7 +106,7 @@ def note_progress(console: Console) -> Callable[[IngestProgress], None]:
 
 def ingest_record(report: IngestReport) -> dict[str, Any]:
     """A report as its JSON object."""
-    keys = ("file", "status", "pages", "chunks", "removed_lines", "message")
+    keys = ("file", "status", "pages", "chunks", "removed_lines", "message", "removed")
     return {key: to_plain(getattr(report, key)) for key in keys}
 
 

@@ -37,6 +37,17 @@ def running_lines(pages: Sequence[Sequence[str]]) -> set[Place]:
     return running
 
 
+def kinds(lines: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """One line of each kind (as it first stood) with how many there are, the most common first."""
+    first: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for line in lines:
+        key = _key(line)
+        first.setdefault(key, " ".join(line.split()))
+        counts[key] += 1
+    return tuple((first[key], count) for key, count in counts.most_common())
+
+
 def _round(pages: Sequence[Sequence[str]], known: set[Place]) -> tuple[set[Place], set[Place]]:
     """New running lines, and the first ones of their kind, which stay."""
     places: dict[str, list[Place]] = defaultdict(list)
