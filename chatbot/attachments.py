@@ -27,10 +27,13 @@ def attachment_name(text: str) -> str:
 
 
 def forget_attached(library: Library, store: Store, conversation_id: str, turn: Turn) -> None:
-    """Delete the document that a turn's message was attached as, unless it is needed elsewhere."""
+    """Take the document that a forgotten turn was attached as out of its chat, and out of the
+    library; not where another turn was attached as the same one, or another chat uses it."""
     names = {n.values.get("document") for n in turn.notices if n.code == "question_attached"}
     for info in library.documents():
-        needed = store.is_document_needed(conversation_id, info.id, info.name)
-        if info.name in names and not needed:
-            library.delete(info.id)
-            store.remove_document_everywhere(info.id)
+        if info.name in names and not store.is_attached(info.name, conversation_id):
+            used = store.load(conversation_id).document_ids
+            store.set_documents(conversation_id, [name for name in used if name != info.id])
+            if not store.is_document_used(info.id) and not store.is_attached(info.name):
+                library.delete(info.id)
+                store.remove_document_everywhere(info.id)

@@ -198,19 +198,23 @@ def put_documents(
         connection.execute(sa.insert(table), rows)
 
 
-def is_document_needed(
-    connection: sa.Connection, conversation_id: str, document_id: str, name: str
-) -> bool:
-    """Whether another conversation has a document, or the notice of a turn names it."""
+def is_document_used(connection: sa.Connection, document_id: str) -> bool:
+    """Whether a conversation has a document enabled."""
     table = conversation_documents
-    other = sa.and_(
-        table.c.document_id == document_id,
-        table.c.conversation_id != conversation_id,
-        table.c.enabled.is_(sa.true()),
-    )
+    mine = sa.and_(table.c.document_id == document_id, table.c.enabled.is_(sa.true()))
+    return connection.scalar(sa.select(table.c.document_id).where(mine).limit(1)) is not None
+
+
+def is_attached(connection: sa.Connection, name: str, conversation_id: str | None) -> bool:
+    """Whether the notice of a turn names a document; of any turn for None."""
     named = turns.c.notices.contains(to_json(name), autoescape=True)
-    columns = (sa.select(table.c.document_id).where(other), sa.select(turns.c.id).where(named))
-    return any(connection.scalar(chosen.limit(1)) is not None for chosen in columns)
+    if conversation_id is not None:
+        family = sa.or_(
+            conversations.c.id == conversation_id, conversations.c.branch_of == conversation_id
+        )
+        owners = sa.select(conversations.c.id).where(family)
+        named = sa.and_(named, turns.c.conversation_id.in_(owners))
+    return connection.scalar(sa.select(turns.c.id).where(named).limit(1)) is not None
 
 
 def runners(connection: sa.Connection) -> Sequence[str]:
