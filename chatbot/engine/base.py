@@ -90,6 +90,9 @@ class EngineInfo:
     """Whether a conversation's next reply starts sooner when its prompt's front was read before."""
     full_window_tokens: int = 0
     """What `max_window_tokens` is again once memory is no longer short; 0: it is not short."""
+    replies_outgrow: bool = False
+    """Whether a reply may go on when prompt and reply fill the window, without its oldest tokens,
+    if it has room for `LEAST_ROOM_TOKENS` to begin with."""
     details: dict[str, Any] = field(default_factory=dict)
 
 

@@ -111,6 +111,7 @@ def info_of(loaded: LoadedModel) -> EngineInfo:
         quantization=loaded.plan.weights,
         is_demo=loaded.files.is_demo,
         keeps_cache=loaded.with_cache,
+        replies_outgrow=loaded.with_cache and loaded.cache_policy.in_reply == "sink",
         details={
             "trained_window_tokens": loaded.figures.window_tokens,
             "parameters": loaded.figures.parameters,

@@ -23,6 +23,7 @@ from chatbot.engine.decode import StopGate
 from chatbot.engine.device_memory import Memory, device_memory
 from chatbot.engine.fair_lock import FairLock
 from chatbot.engine.kv_choice import store_for
+from chatbot.engine.kv_policy import LEAST_ROOM_TOKENS
 from chatbot.engine.kv_store import KVStore
 from chatbot.engine.loading import LoadedModel, info_of, load_files, load_model
 from chatbot.engine.local_reply import LocalReply, Workshop, release_memory
@@ -201,7 +202,8 @@ class TransformersEngine:
         if params.max_tokens < 1:
             raise InputError("A reply needs at least one token; raise max_tokens.")
         excess = len(prompt) + params.max_tokens - window
-        if excess > 0:
+        goes_on = self._info.replies_outgrow and len(prompt) + LEAST_ROOM_TOKENS <= window
+        if excess > 0 and not goes_on:
             message = (
                 f"The prompt ({len(prompt)} tokens) and the reply ({params.max_tokens}) exceed "
                 f"the window of {window} by {excess}; shorten the prompt or the reply."
