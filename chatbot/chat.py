@@ -69,6 +69,7 @@ class Chat:
             engine,
             builder=lambda: self.builder,
             window=lambda: window_tokens(settings, engine),
+            embedder=None if library is None else library.embedder,
         )
         self._folding = Folding(queue, job)
         self._hands = Hands(

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 
-from chatbot.engine.base import Engine, Finished, SamplingParams
-from chatbot.errors import EngineError
-from chatbot.fold_types import FoldSettings, ModelReply
+from chatbot.engine.base import Engine, SamplingParams
+from chatbot.fold_call import SummaryCall, sentence_vectors
+from chatbot.fold_types import CallModel, FoldSettings
 from chatbot.language import Language
 from chatbot.messages import Conversation
 from chatbot.prompting import PromptBuilder
-from chatbot.render import PromptParts, render
 from chatbot.settings import Settings
 from chatbot.store import Store
 from chatbot.summary import FoldBackoff, Folder, plan_fold
+from retrieval.embed import Embedder
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +39,14 @@ class FoldJob:
         *,
         builder: Callable[[], PromptBuilder],
         window: Callable[[], int],
+        embedder: Embedder | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
         self._engine = engine
         self._builder = builder
         self._window = window
+        self._embedder = embedder
         self._backoffs: dict[str, FoldBackoff] = {}
 
     def __call__(self, conversation_id: str, stop: threading.Event) -> bool:
@@ -80,10 +82,11 @@ class FoldJob:
         if span is None or stop.is_set():
             return False
         turns = conversation.turns[span.start : span.stop]
-        result = self._folder(stop).fold(
+        language = self._language(conversation)
+        result = self._folder(language, stop).fold(
             conversation.summary,
             turns,
-            language=self._language(conversation),
+            language=language,
             backoff=self._backoffs.get(conversation_id),
             stop=stop,
             before=conversation.turns[: span.start],
@@ -114,12 +117,15 @@ class FoldJob:
             high=s.fold_high,
             low=s.fold_low,
             min_recent_turns=s.min_recent_turns,
+            fold_turns=s.fold_turns,
         )
 
     def _language(self, conversation: Conversation) -> Language:
+        if self._settings.summary_language != "auto":
+            return self._settings.summary_language
         return self._builder().language_of(conversation, "")
 
-    def _folder(self, stop: threading.Event) -> Folder:
+    def _folder(self, language: Language, stop: threading.Event) -> Folder:
         encoder = self._builder().encoder
         overhead = encoder.system("").segment.tokens + encoder.question("").segment.tokens
         settings = FoldSettings(
@@ -128,21 +134,13 @@ class FoldJob:
             window_tokens=self._window(),
             overhead_tokens=overhead,
         )
-
-        def call_model(system: str, user: str, max_tokens: int) -> ModelReply:
-            return self._call(system, user, max_tokens, stop)
-
-        return Folder(settings, count_tokens=encoder.count, call_model=call_model)
-
-    def _call(self, system: str, user: str, max_tokens: int, stop: threading.Event) -> ModelReply:
-        """One greedy model call that neither uses nor leaves a cache."""
-        encoder = self._builder().encoder
-        parts = PromptParts(encoder.system(system), None, (), (), (), encoder.question(user))
-        prompt = render(parts, encoder.format)
-        params = SamplingParams(
-            max_tokens=max_tokens, repetition_penalty=self._settings.repetition_penalty
+        return Folder(
+            settings,
+            count_tokens=encoder.count,
+            call_model=self._ask(stop),
+            embed=sentence_vectors(self._embedder, language, stop),
         )
-        for event in self._engine.generate(prompt.token_ids, params, stop=stop):
-            if isinstance(event, Finished):
-                return ModelReply(event.text, event.finish, len(event.token_ids))
-        raise EngineError("The model ended without a result.")
+
+    def _ask(self, stop: threading.Event) -> CallModel:
+        penalty = self._settings.repetition_penalty
+        return SummaryCall(self._engine, self._builder().encoder, penalty, stop)

@@ -22,13 +22,15 @@ def plan_fold(
     high: float,
     low: float,
     min_recent_turns: int,
+    fold_turns: int = 1,
 ) -> range | None:
     """Which turns to fold next; None while there is nothing to do.
 
     `turn_tokens` are those of the finished turns, oldest first; a turn that is being answered is
     not among them. `covered` of them stand in the summary already. When the others exceed the
-    share `high` of the window, the oldest are folded until the share `low` is left, but never
-    the newest `min_recent_turns`.
+    share `high` of the window, the oldest are folded until the share `low` is left and at least
+    `fold_turns` are folded, but never the newest `min_recent_turns`: a new summary costs a call
+    and what the cache holds of the prompt, so many small folds cost more than few large ones.
     """
     assert 0 <= covered <= len(turn_tokens), "more turns covered than there are"
     left_tokens = sum(turn_tokens[covered:])
@@ -36,7 +38,9 @@ def plan_fold(
         return None
     stop = covered
     last_foldable = len(turn_tokens) - max(0, min_recent_turns)
-    while stop < last_foldable and left_tokens > low * window_tokens:
+    while stop < last_foldable and (
+        left_tokens > low * window_tokens or stop - covered < fold_turns
+    ):
         left_tokens -= turn_tokens[stop]
         stop += 1
     return range(covered, stop) if stop > covered else None

@@ -127,6 +127,9 @@ class Settings(BaseModel):
     summary: Literal["off", "extractive", "model"] = Field(
         "model", description="how old turns are folded"
     )
+    summary_language: Literal["auto", "en", "ko"] = Field(
+        "auto", description="language of summaries; auto: that of the conversation"
+    )
     summary_tokens: int = Field(256, ge=16, le=4096, description="cap of the rolling summary")
     fold_high: float = Field(
         0.5, gt=0.0, le=1.0, description="fold when recent turns exceed this share of the window"
@@ -134,11 +137,25 @@ class Settings(BaseModel):
     fold_low: float = Field(
         0.25, ge=0.0, lt=1.0, description="fold down to this share of the window"
     )
+    fold_turns: int = Field(
+        8, ge=1, le=1000, description="turns that a fold takes at least, where there are so many"
+    )
     min_recent_turns: int = Field(
         2, ge=0, le=100, description="newest turns that have first claim on the budget"
     )
     recall_share: float = Field(
         0.25, ge=0.0, le=1.0, description="most of the prompt that recalled old turns may take"
+    )
+    recall_share_asked: float = Field(
+        0.4,
+        ge=0.0,
+        le=1.0,
+        description="the same for a question that asks for what was said before",
+    )
+    recall_vectors: Literal["auto", "off"] = Field(
+        "auto",
+        description="auto: old turns are found by meaning as well, with --embedding-model; off: "
+        "by their words only",
     )
 
     # Documents

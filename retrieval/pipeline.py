@@ -131,6 +131,11 @@ class Library:
                     yield from (part for part in parts if isinstance(part, IngestReport))
                     yield from ingestor.run([p for p in parts if not isinstance(p, IngestReport)])
 
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes the vectors; others may use it too."""
+        return self._embedder
+
     def documents(self) -> list[DocumentInfo]:
         """All documents, oldest first."""
         return self._index.documents()
