@@ -1,4 +1,4 @@
-"""A reply that outgrows its cache goes on to its end, within the bound and the trained positions."""
+"""A reply that outgrows its cache goes on to its end, within its bound and trained positions."""
 
 from __future__ import annotations
 
@@ -196,15 +196,17 @@ def test_stopped_after_dropping(model: Any) -> None:
 
 def test_two_replies_at_once_share_the_bound(model: Any) -> None:
     store = small_store(model, 256)
-    with store.lend("a", PROMPT, total_tokens=120) as first:
-        with store.lend("b", PROMPT, total_tokens=400) as second:
-            assert (first.limit_tokens, second.limit_tokens) == (120, 128)
-            reader = second.reader(model)
-            list(reader.prefill(PROMPT, piece_tokens=16))
-            for _ in range(200):
-                reader.read((70,))
-                assert cache_bytes(second.cache) <= 128 * BYTES_PER_TOKEN
-            assert reader.held_ids is None
+    with (
+        store.lend("a", PROMPT, total_tokens=120) as first,
+        store.lend("b", PROMPT, total_tokens=400) as second,
+    ):
+        assert (first.limit_tokens, second.limit_tokens) == (120, 128)
+        reader = second.reader(model)
+        list(reader.prefill(PROMPT, piece_tokens=16))
+        for _ in range(200):
+            reader.read((70,))
+            assert cache_bytes(second.cache) <= 128 * BYTES_PER_TOKEN
+        assert reader.held_ids is None
 
 
 def test_models_whose_positions_cannot_be_changed_say_so(model: Any) -> None:

@@ -23,6 +23,7 @@ class Lease:
     """None: the reply is to be made without one."""
     held_ids: tuple[int, ...] = ()
     """What the cache holds already: tokens at the start of the prompt."""
+    prompt_tokens: int = 0
     total_tokens: int = 0
     """Prompt and reply together at most."""
     limit_tokens: int = 0
@@ -54,7 +55,9 @@ class Lease:
                 f"The cache has room for {limit} tokens of the {self.total_tokens} that this "
                 "reply may need, and this model's cannot be shortened; raise kv_cache_bytes."
             )
-        if self.policy.in_prompt == "snapkv":
+        # A prompt that is read ahead is for the next one to begin with, so it stays whole.
+        replies = self.total_tokens > self.prompt_tokens + 1
+        if self.policy.in_prompt == "snapkv" and replies:
             keep = self.policy.prompt_keep_tokens
             return SnapReader(
                 model, self.cache, self.held_ids, limit_tokens=limit, keep_tokens=keep

@@ -177,6 +177,7 @@ class PrefixStore:
                 conversation_id,
                 held.cache if held else self._make_cache(),
                 prompt_ids[:reused],
+                prompt_tokens=len(prompt_ids),
                 total_tokens=total_tokens,
                 limit_tokens=limit,
                 reserved_bytes=max(capacity_tokens(limit) * self._bytes_per_token, least),
