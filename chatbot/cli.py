@@ -57,6 +57,8 @@ def main(arguments: Sequence[str], console: Console) -> int:
         debug = settings.debug
         logging.basicConfig(stream=console.err, level=logging.INFO if debug else logging.CRITICAL)
         command = importlib.import_module(f"chatbot.commands.{name}")
+        if settings.prompts_dir is not None:
+            importlib.import_module("chatbot.parts").use_prompts(settings)
         # Whatever a library prints must not mix with the result.
         with redirect_stdout(console.err):
             return int(command.run(namespace, settings, console))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import prompts
 from chatbot.engine import models
 from chatbot.engine.base import ChatTokenizer, Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.engine.tokenizers import load_tokenizer
-from chatbot.errors import StoreError
+from chatbot.errors import SettingsError, StoreError
 from chatbot.settings import Settings
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
@@ -31,6 +32,14 @@ def make_private(folder: Path) -> None:
             f"The data folder {folder} cannot be made ({error.strerror}); set --data-dir to "
             "another one."
         ) from error
+
+
+def use_prompts(settings: Settings) -> None:
+    """Take the user's own prompt texts, if there are any. Raises SettingsError."""
+    try:
+        prompts.use_folder(settings.prompts_dir)
+    except prompts.PromptError as error:
+        raise SettingsError(str(error)) from error
 
 
 def load_engine(settings: Settings) -> LazyEngine:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chatbot.chat import Chat
 from chatbot.engine.base import Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
-from chatbot.parts import load_engine, make_private, open_library
+from chatbot.parts import load_engine, make_private, open_library, use_prompts
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.pipeline import Library
@@ -39,6 +39,7 @@ def build_services(
     Raises StoreError for a data folder that cannot be used, and what the parts raise.
     """
     with ExitStack() as stack:
+        use_prompts(settings)
         make_private(settings.data_dir)
         store = Store(settings.data_dir / "chats.db")
         stack.callback(store.close)

@@ -185,6 +185,10 @@ class Settings(BaseModel):
     )
 
     # Program
+    prompts_dir: Path | None = Field(
+        None,
+        description="own prompt texts, en/NAME.txt and ko/NAME.txt, in place of those in prompts/",
+    )
     data_dir: Path = Field(
         default_factory=default_data_dir, description="conversations and documents"
     )

@@ -1,6 +1,7 @@
 """The prompt texts, one file each, and their loader. Knows nothing of chats, models or budgets.
 
 Texts lie in `prompts/<language>/<name>.txt`; `{variable}` marks a blank, `{{` and `}}` are braces.
+A user's own folder of the same shape may replace some of them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ DEFAULT_LANGUAGE = "en"
 """Used for every language that has no texts of its own."""
 
 _FOLDER = Path(__file__).parent
+_own_folder: list[Path] = []
+"""At most one: where the user's own texts lie."""
 
 
 class PromptError(Exception):
@@ -48,13 +51,55 @@ def names(language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (_FOLDER / language).glob("*.txt")))
 
 
+def use_folder(folder: Path | None) -> None:
+    """Take texts from `folder/<language>/<name>.txt` where they are, for the whole program.
+
+    None goes back to the built-in ones. Raises PromptError, and changes nothing, for a folder that
+    is not there, a file that replaces no prompt, and blanks other than those of the original.
+    """
+    before = list(_own_folder)
+    _own_folder[:] = [] if folder is None else [folder]
+    _parts.cache_clear()
+    try:
+        _check_own_texts()
+    except PromptError:
+        _own_folder[:] = before
+        _parts.cache_clear()
+        raise
+
+
+def _check_own_texts() -> None:
+    for folder in _own_folder:
+        if not folder.is_dir():
+            raise PromptError(f"The folder of prompts {folder} is not there.")
+        for path in sorted(folder.glob("*/*.txt")):
+            language, name = path.parent.name, path.stem
+            if language not in LANGUAGES or name not in names(language):
+                raise PromptError(f"The prompt file {path} replaces none of the program's prompts.")
+            wanted, found = _blanks(_read(_FOLDER, name, language)), _blanks(_parts(name, language))
+            if wanted != found:
+                listed = ", ".join(sorted(wanted)) or "none"
+                raise PromptError(f"The prompt file {path} must have these blanks: {listed}.")
+
+
+def _blanks(parts: tuple[tuple[str, str | None], ...]) -> set[str]:
+    return {field for _, field in parts if field is not None}
+
+
 @cache
 def _parts(name: str, language: str) -> tuple[tuple[str, str | None], ...]:
     # The name is compared with the list, so that it can never be a path out of the folder.
     if name not in names(language):
         known = ", ".join(names(language))
         raise PromptError(f"There is no prompt {name!r} in {language!r}; known are: {known}.")
-    path = _FOLDER / language / f"{name}.txt"
+    for folder in _own_folder:
+        if (folder / language / f"{name}.txt").is_file():
+            return _read(folder, name, language)
+    return _read(_FOLDER, name, language)
+
+
+def _read(folder: Path, name: str, language: str) -> tuple[tuple[str, str | None], ...]:
+    path = folder / language / f"{name}.txt"
     try:
         text = path.read_text(encoding="utf-8").strip()
         parsed = list(Formatter().parse(text))

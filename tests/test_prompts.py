@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import prompts
+from chatbot.errors import SettingsError
+from chatbot.parts import use_prompts
+from chatbot.settings import Settings
 from prompts import PromptError, load, names, variables_of
 
 
@@ -68,3 +72,49 @@ def test_damaged_prompt_files_are_named(tmp_path: Path, monkeypatch: pytest.Monk
                 load(name, "en", x=1)
     finally:
         prompts._parts.cache_clear()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / "en").mkdir()
+    yield tmp_path
+    prompts.use_folder(None)
+
+
+def test_own_texts_replace_the_built_in_ones_of_their_language_only(own: Path) -> None:
+    (own / "en" / "label_facts.txt").write_text("What was said:\n", encoding="utf-8")
+    korean = load("label_facts", "ko")
+    prompts.use_folder(own)
+    assert load("label_facts", "en") == "What was said:"
+    assert load("label_facts", "ko") == korean
+    assert load("label_summary", "en").startswith("Summary")
+    prompts.use_folder(None)
+    assert load("label_facts", "en") != "What was said:"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("summarise", "Sum it up.", "max_words"),
+        ("label_facts", "Facts of {user}:", "these blanks: none"),
+        ("lable_facts", "Facts:", "replaces none"),
+    ],
+)
+def test_own_texts_that_do_not_fit_are_refused_and_change_nothing(
+    own: Path, name: str, text: str, said: str
+) -> None:
+    (own / "en" / f"{name}.txt").write_text(text, encoding="utf-8")
+    before = load("label_facts", "en")
+    with pytest.raises(PromptError, match=said):
+        prompts.use_folder(own)
+    assert load("label_facts", "en") == before
+    with pytest.raises(PromptError, match="not there"):
+        prompts.use_folder(own / "nowhere")
+
+
+def test_the_setting_takes_the_folder_and_says_what_is_wrong(own: Path) -> None:
+    (own / "en" / "label_facts.txt").write_text("Noted:", encoding="utf-8")
+    use_prompts(Settings(prompts_dir=own))
+    assert load("label_facts", "en") == "Noted:"
+    with pytest.raises(SettingsError, match="not there"):
+        use_prompts(Settings(prompts_dir=own / "gone"))
