@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from chatbot import records, store_branches, store_queries
+from chatbot import records, store_branches, store_queries, store_turns
 from chatbot.errors import InputError, StoreError
 from chatbot.messages import (
     Conversation,
@@ -59,7 +59,7 @@ class Store(MemoryStore):
             return
         try:
             with self._database.write() as connection:
-                store_queries.interrupt(connection, [self._runner])
+                store_turns.interrupt(connection, [self._runner])
         finally:
             self._database.close()
 
@@ -129,13 +129,12 @@ class Store(MemoryStore):
         `before` names a turn: then as it was before that one, with the summary that held then.
         Raises InputError if there is none of this id. Turns read before are not parsed again.
         """
-        known, mark = self._known.known(conversation_id)
+        known, changes = self._known.get(conversation_id)
         with self._database.read() as connection:
-            found = store_queries.load_conversation(connection, conversation_id, known)
+            found, known = store_queries.load_conversation(connection, conversation_id, known)
             if before is not None:
                 found = store_queries.rolled_back(connection, found, before)
-        if before is None:
-            self._known.keep(conversation_id, found.turns, mark)
+        self._known.keep(conversation_id, known, changes)
         return found
 
     def last_turns(
@@ -143,7 +142,7 @@ class Store(MemoryStore):
     ) -> tuple[Turn, ...]:
         """The newest turns, or those just before one of them, oldest first; quick in any chat."""
         with self._database.read() as connection:
-            return store_queries.last_turns(connection, conversation_id, n_turns, before)
+            return store_turns.last_turns(connection, conversation_id, n_turns, before)
 
     def load_trace(self, turn_id: str) -> PromptTrace | None:
         """What went into the prompt of a turn; None if the turn has no trace or is not there."""
@@ -204,7 +203,7 @@ class Store(MemoryStore):
                 position = store_branches.position_of(connection, conversation_id, replacing)
                 keep = not store_branches.is_unanswered(connection, conversation_id, position)
                 store_branches.cut(connection, conversation_id, position, keep=keep, now=now)
-            store_queries.append_turn(
+            store_turns.append_turn(
                 connection, conversation_id, turn, runner=self._runner, position=position
             )
             title = {} if head.title else title_columns(title_from(asked.content))
@@ -218,7 +217,7 @@ class Store(MemoryStore):
         Raises StoreError if the turn was dropped or its chat deleted meanwhile.
         """
         with self._database.write() as connection:
-            if not store_queries.replace_turn(connection, conversation_id, turn):
+            if not store_turns.replace_turn(connection, conversation_id, turn):
                 message = "The turn was removed while it was being answered; ask again."
                 raise StoreError(message)
             values = {"updated": now_text()}
@@ -251,8 +250,8 @@ class Store(MemoryStore):
 
     def _interrupt_abandoned(self) -> None:
         with self._database.read() as connection:
-            runners = store_queries.runners(connection)
+            runners = store_turns.runners(connection)
         dead = [name for name in runners if not runner_lives(name)]
         if dead:
             with self._database.write() as connection:
-                store_queries.interrupt(connection, dead)
+                store_turns.interrupt(connection, dead)

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from chatbot.messages import Turn
 
 KEPT_CONVERSATIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The turns of a conversation, and a text that is another one when they are others."""
+
+    mark: str = ""
+    turns: tuple[Turn, ...] = ()
 
 
 class TurnCache:
@@ -23,29 +31,29 @@ class TurnCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._turns: OrderedDict[str, Mapping[str, Turn]] = OrderedDict()
+        self._known: OrderedDict[str, Known] = OrderedDict()
         self._changes = 0
 
-    def known(self, conversation_id: str) -> tuple[Mapping[str, Turn], int]:
-        """Turns by id, and a mark to hand to `keep`."""
+    def get(self, conversation_id: str) -> tuple[Known, int]:
+        """What is known, and how many changes there were, to be handed to `keep`."""
         with self._lock:
-            return self._turns.get(conversation_id, {}), self._changes
+            return self._known.get(conversation_id, Known()), self._changes
 
-    def keep(self, conversation_id: str, turns: Sequence[Turn], mark: int) -> None:
-        """Remember exactly these turns, unless something was forgotten since the mark."""
+    def keep(self, conversation_id: str, known: Known, changes: int) -> None:
+        """Remember this, unless something was changed since it was read."""
         with self._lock:
-            if mark != self._changes:
+            if changes != self._changes:
                 return
-            self._turns[conversation_id] = {turn.id: turn for turn in turns}
-            self._turns.move_to_end(conversation_id)
-            while len(self._turns) > KEPT_CONVERSATIONS:
-                self._turns.popitem(last=False)
+            self._known[conversation_id] = known
+            self._known.move_to_end(conversation_id)
+            while len(self._known) > KEPT_CONVERSATIONS:
+                self._known.popitem(last=False)
 
     def forget(self, conversation_id: str, turn_id: str | None = None) -> None:
         """Read a turn, or a conversation, anew next time."""
         with self._lock:
             self._changes += 1
-            turns = dict(self._turns.pop(conversation_id, {}))
-            if turn_id is not None and turns:
-                turns.pop(turn_id, None)
-                self._turns[conversation_id] = turns
+            known = self._known.pop(conversation_id, None)
+            if turn_id is not None and known is not None:
+                others = tuple(turn for turn in known.turns if turn.id != turn_id)
+                self._known[conversation_id] = Known("", others)

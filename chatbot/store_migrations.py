@@ -29,7 +29,14 @@ def m002_hands(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-STEPS: tuple[Step, ...] = (m001_initial, m002_hands)
+def m003_brief(connection: sa.Connection) -> None:
+    """An index from which the turns of a chat are counted and named without reading them."""
+    connection.exec_driver_sql(
+        "CREATE INDEX turns_in_brief ON turns (conversation_id, position, id, finish)"
+    )
+
+
+STEPS: tuple[Step, ...] = (m001_initial, m002_hands, m003_brief)
 
 
 def migrate(writer: sa.Engine, where: str, *, steps: Sequence[Step] = STEPS) -> None:

@@ -51,6 +51,7 @@ turns = sa.Table(
     sa.Column("folded_text", sa.Text, nullable=False),
     sa.UniqueConstraint("conversation_id", "position", name="turns_in_order"),
     sa.Index("turns_by_finish", "finish"),
+    sa.Index("turns_in_brief", "conversation_id", "position", "id", "finish"),
 )
 
 # Apart from their turns, since one trace is as large as a whole prompt.

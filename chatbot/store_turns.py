@@ -1,0 +1,114 @@
+"""Statements about turns, their traces, and who is making them. Begins no transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import sqlalchemy as sa
+
+from chatbot.messages import Turn
+from chatbot.records import to_json
+from chatbot.store_branches import position_of
+from chatbot.store_cache import Known
+from chatbot.store_rows import TURN_COLUMNS, turn_of, turn_row
+from chatbot.store_schema import traces, turns
+
+# Databases limit the number of values in one statement.
+_IDS_AT_ONCE = 500
+_MARK = "\x1f"
+
+
+def load_turns(connection: sa.Connection, conversation_id: str, known: Known) -> Known:
+    """All turns of a conversation; those known with the same finish are not read again."""
+    mine = turns.c.conversation_id == conversation_id
+    chosen = sa.select(turns.c.id, turns.c.finish).where(mine).order_by(turns.c.position)
+    inner = chosen.subquery()
+    # One text in place of thousands of rows, since mostly nothing has changed.
+    brief = sa.func.aggregate_strings(inner.c.id + ":" + inner.c.finish, _MARK)
+    mark, n_turns = connection.execute(sa.select(brief, sa.func.count())).one()
+    if mark is not None and mark == known.mark:
+        return known
+    parts = [part.rpartition(":") for part in (mark or "").split(_MARK) if part]
+    places = [(id_, finish) for id_, _, finish in parts]
+    if len(parts) != n_turns:  # An id from elsewhere holds the mark itself.
+        mark, places = "", [(row.id, row.finish) for row in connection.execute(chosen)]
+    return Known(mark or "", _read(connection, mine, places, known))
+
+
+def _read(
+    connection: sa.Connection,
+    mine: sa.ColumnElement[bool],
+    places: Sequence[tuple[str, str]],
+    known: Known,
+) -> tuple[Turn, ...]:
+    found = {turn.id: turn for turn in known.turns}
+    missing = [id_ for id_, finish in places if id_ not in found or found[id_].finish != finish]
+    # A chat that was never read is read at once, not by its ids.
+    is_new = len(missing) == len(places)
+    for some in pieces(missing[:1] if is_new else missing):
+        chosen = sa.select(*TURN_COLUMNS).where(mine if is_new else turns.c.id.in_(some))
+        found |= {row.id: turn_of(row) for row in connection.execute(chosen)}
+    return tuple(found[id_] for id_, _ in places)
+
+
+def last_turns(
+    connection: sa.Connection, conversation_id: str, n_turns: int, before: str | None
+) -> tuple[Turn, ...]:
+    """The newest turns, or those before one of them, oldest first."""
+    mine = turns.c.conversation_id == conversation_id
+    if before is not None:
+        mine = sa.and_(mine, turns.c.position < position_of(connection, conversation_id, before))
+    chosen = sa.select(*TURN_COLUMNS).where(mine).order_by(turns.c.position.desc())
+    return tuple(turn_of(row) for row in connection.execute(chosen.limit(n_turns)))[::-1]
+
+
+def append_turn(
+    connection: sa.Connection,
+    conversation_id: str,
+    turn: Turn,
+    *,
+    runner: str,
+    position: int | None = None,
+) -> None:
+    """Put a running turn at the end of a conversation that is locked, or in the place of others."""
+    if position is None:
+        mine = turns.c.conversation_id == conversation_id
+        newest = connection.scalar(sa.select(sa.func.max(turns.c.position)).where(mine))
+        position = 0 if newest is None else newest + 1
+    place = {"position": position, "runner": runner}
+    row = turn_row(turn) | {"id": turn.id, "conversation_id": conversation_id} | place
+    connection.execute(sa.insert(turns).values(row))
+
+
+def replace_turn(connection: sa.Connection, conversation_id: str, turn: Turn) -> bool:
+    """Write a finished turn over the running one, with its trace. False if it is not there."""
+    here = sa.and_(turns.c.id == turn.id, turns.c.conversation_id == conversation_id)
+    values = turn_row(turn) | {"runner": None}
+    if connection.execute(sa.update(turns).where(here).values(values)).rowcount == 0:
+        return False
+    connection.execute(sa.delete(traces).where(traces.c.turn_id == turn.id))
+    insert_traces(connection, [turn])
+    return True
+
+
+def runners(connection: sa.Connection) -> Sequence[str]:
+    """Names of those who are making replies, or were when they died."""
+    running = sa.and_(turns.c.finish == "running", turns.c.runner.is_not(None))
+    return connection.scalars(sa.select(turns.c.runner).where(running).distinct()).all()
+
+
+def interrupt(connection: sa.Connection, names: Sequence[str]) -> None:
+    """Mark the running turns of these runners as interrupted."""
+    running = sa.and_(turns.c.finish == "running", turns.c.runner.in_(names))
+    values = {"finish": "interrupted", "runner": None}
+    connection.execute(sa.update(turns).where(running).values(values))
+
+
+def insert_traces(connection: sa.Connection, finished: Iterable[Turn]) -> None:
+    rows = [{"turn_id": turn.id, "trace": to_json(turn.trace)} for turn in finished if turn.trace]
+    if rows:
+        connection.execute(sa.insert(traces), rows)
+
+
+def pieces(ids: Sequence[str]) -> Iterable[Sequence[str]]:
+    return (ids[n : n + _IDS_AT_ONCE] for n in range(0, len(ids), _IDS_AT_ONCE))
