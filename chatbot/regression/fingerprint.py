@@ -1,0 +1,85 @@
+"""What a run tested, as far as it can change its outcome. Runs nothing."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import prompts
+from chatbot.records import to_plain
+from chatbot.regression.digest import digest
+from chatbot.regression.results import Fingerprint
+from chatbot.regression.sampling import RunOptions
+from chatbot.regression.suite import Suite
+from chatbot.regression.suite_settings import NOT_IN_SUITES, merged_settings
+from chatbot.regression.target import SCRIPTED, Workshop
+from chatbot.settings import Settings
+
+PACKAGES = ("torch", "transformers", "tokenizers", "bitsandbytes", "sentence-transformers",
+            "faiss-cpu", "sqlalchemy")  # fmt: skip
+
+
+def fingerprint(suite: Suite, options: RunOptions, workshop: Workshop) -> Fingerprint:
+    """Of the run that these make. Loads the model, if there is one."""
+    settings = merged_settings(options.base, dict(options.overrides))
+    engine = _engine_parts(settings, workshop)
+    embedder = workshop.embedder(settings)
+    return Fingerprint(
+        model=settings.model,
+        revision=engine.get("revision", ""),
+        quantization=engine.get("quantization", settings.quantization),
+        kv_cache=f"{settings.kv_cache_dtype}",
+        device=engine.get("device", "none"),
+        prompts=_prompts(),
+        embedder=embedder.name if embedder else "none",
+        settings=_settings(settings),
+        versions=_versions(),
+        suite=suite.digest,
+    )
+
+
+def _engine_parts(settings: Settings, workshop: Workshop) -> dict[str, str]:
+    if settings.model == SCRIPTED:
+        return {}
+    info = workshop.model(settings).info
+    details = {key: str(value) for key, value in sorted(info.details.items())}
+    revision = details.get("revision") or digest([info.model, _stable(details)])
+    return {
+        "revision": revision,
+        "quantization": info.quantization,
+        "device": f"{info.device} {info.dtype}".strip(),
+    }
+
+
+def _stable(details: dict[str, str]) -> dict[str, str]:
+    """What of the details belongs to the model and not to the machine's present state."""
+    return {key: value for key, value in details.items() if "bytes" not in key}
+
+
+def _prompts() -> str:
+    texts = {
+        f"{language}/{name}": (Path(prompts.__file__).parent / language / f"{name}.txt").read_text(
+            encoding="utf-8"
+        )
+        for language in prompts.LANGUAGES
+        for name in prompts.names(language)
+    }
+    return digest(texts)
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    """All settings but those of the machine."""
+    plain: dict[str, Any] = to_plain(settings.model_dump())
+    return {key: value for key, value in plain.items() if key not in NOT_IN_SUITES}
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
