@@ -7,13 +7,14 @@ know of a turn stands apart, under "turns", and refers to messages by their ids.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from chatbot.errors import InputError
-from chatbot.messages import Conversation, Message, RollingSummary, Turn
-from chatbot.records import SUMMARY, storable, to_plain
+from chatbot.messages import Conversation, FoldDecision, Message, RollingSummary, Turn
+from chatbot.records import FOLD_DECISIONS, SUMMARY, storable, to_plain, with_fact_ids
 
 _TURN = TypeAdapter(Turn)
 # These stand under "messages".
@@ -38,6 +39,7 @@ def export_conversation(conversation: Conversation) -> dict[str, Any]:
             "summary": conversation.summary,
             "messages": messages,
             "turns": [_turn_alone(turn) for turn in conversation.turns],
+            "fold_decisions": conversation.decisions,
         }
     )
     return exported
@@ -73,7 +75,15 @@ def read_summary(item: object, n_turns: int) -> RollingSummary | None:
         raise InputError(message)
     if not 0 <= summary.tokens < _MOST_TOKENS:
         raise InputError("'summary' has an impossible number of tokens; leave it out.")
-    return summary
+    return replace(summary, facts=with_fact_ids(summary.facts))
+
+
+def read_decisions(item: object) -> tuple[FoldDecision, ...]:
+    """The decisions of folds in an export. Raises InputError that names what is wrong."""
+    if item is None:
+        return ()
+    found: tuple[FoldDecision, ...] = _validated(FOLD_DECISIONS, to_plain(item), "fold_decisions")
+    return found
 
 
 def _turn_alone(turn: Turn) -> dict[str, Any]:

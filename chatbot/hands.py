@@ -29,8 +29,8 @@ from chatbot.messages import Conversation, Fact, PromptTrace, RollingSummary, Tu
 from chatbot.prompting import PromptBuilder
 from chatbot.records import storable
 from chatbot.store import Store
-from chatbot.store_branches import no_such_turn
 from chatbot.store_edits import BASE
+from chatbot.store_turns import no_such_turn
 
 
 @dataclass(frozen=True)

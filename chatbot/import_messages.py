@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from chatbot.errors import InputError
-from chatbot.export_messages import export_conversation, read_summary, read_turns
+from chatbot.export_messages import (
+    export_conversation,
+    read_decisions,
+    read_summary,
+    read_turns,
+)
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.records import storable
 
@@ -75,6 +80,7 @@ def parse_messages(data: object) -> Conversation:
         created=_created(whole.get("created"), "'created' of the chat") or "",
         updated=_created(whole.get("updated"), "'updated' of the chat") or "",
         document_ids=_document_ids(whole.get("document_ids", [])),
+        decisions=read_decisions(whole.get("fold_decisions")),
     )
 
 

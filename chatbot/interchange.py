@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbot.errors import InputError
+from chatbot.import_chatgpt import is_chatgpt, parse_chatgpt
 from chatbot.import_messages import parse_messages
 from chatbot.messages import Conversation, PromptTrace, Segment
 from chatbot.records import storable, to_plain
@@ -19,9 +20,30 @@ def read_conversation(path: Path) -> Conversation:
     Raises InputError that names the file, and the message where one is at fault.
     """
     try:
-        return parse_messages(_read_json(path))
+        data = _read_json(path)
+        if not is_chatgpt(data):
+            return parse_messages(data)
+        found = parse_chatgpt(data)
+        if len(found) != 1:
+            raise InputError(f"it holds {len(found)} chats; only a file with one can be read here.")
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
+    return found[0]
+
+
+def read_conversations(path: Path) -> list[Conversation]:
+    """All chats of a JSON file: one as `read_conversation` takes it, or an export of ChatGPT.
+
+    Raises InputError that names the file, also where there is no chat in it.
+    """
+    try:
+        data = _read_json(path)
+        found = parse_chatgpt(data) if is_chatgpt(data) else [parse_messages(data)]
+        if not any(conversation.turns for conversation in found):
+            raise InputError("there is no message in it.")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    return found
 
 
 def trace_record(trace: PromptTrace) -> dict[str, Any]:

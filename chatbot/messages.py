@@ -224,6 +224,14 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """Turns that once stood in the place of those from the turn number `at` on (from 0)."""
+
+    at: int
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """One chat with all its turns, oldest first. Folding never removes a turn."""
 
@@ -237,6 +245,10 @@ class Conversation:
     updated: str = ""
     document_ids: tuple[str, ...] = ()
     """Documents that questions in this chat may use."""
+    decisions: tuple[FoldDecision, ...] = ()
+    """How the summary came to be; only in exports and imports, see `Store.load_whole`."""
+    branches: tuple[Branch, ...] = ()
+    """What was cut off by edits elsewhere; only in imports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ file, and its write-ahead log emptied unless another program is reading just the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import sqlalchemy as sa
 
-from chatbot import records, store_branches, store_queries, store_turns
+from chatbot import records, store_branches, store_queries, store_summaries, store_turns
 from chatbot.errors import InputError, StoreError
 from chatbot.messages import (
     Conversation,
@@ -23,7 +24,7 @@ from chatbot.messages import (
     Turn,
 )
 from chatbot.records import from_json, new_id, now_text, storable, to_json
-from chatbot.store_cache import TurnCache
+from chatbot.store_cache import Known, TurnCache
 from chatbot.store_database import Database
 from chatbot.store_memory import MemoryStore
 from chatbot.store_queries import ConversationInfo
@@ -137,6 +138,15 @@ class Store(MemoryStore):
         self._known.keep(conversation_id, known, changes)
         return found
 
+    def load_whole(self, conversation_id: str) -> Conversation:
+        """A conversation with the traces of its turns and the decisions of its folds."""
+        with self._database.read() as connection:
+            found, _ = store_queries.load_conversation(connection, conversation_id, Known())
+            of_turns = store_turns.traces_of(connection, conversation_id)
+            decisions = store_summaries.fold_decisions_of(connection, conversation_id)
+        whole = tuple(replace(turn, trace=of_turns.get(turn.id)) for turn in found.turns)
+        return replace(found, turns=whole, decisions=decisions)
+
     def last_turns(
         self, conversation_id: str, n_turns: int, *, before: str | None = None
     ) -> tuple[Turn, ...]:
@@ -200,7 +210,7 @@ class Store(MemoryStore):
             head = store_queries.lock_conversation(connection, conversation_id)
             position = None
             if replacing is not None:
-                position = store_branches.position_of(connection, conversation_id, replacing)
+                position = store_turns.position_of(connection, conversation_id, replacing)
                 keep = not store_branches.is_unanswered(connection, conversation_id, position)
                 store_branches.cut(connection, conversation_id, position, keep=keep, now=now)
             store_turns.append_turn(
@@ -231,7 +241,7 @@ class Store(MemoryStore):
         """
         with self._database.write() as connection:
             store_queries.lock_conversation(connection, conversation_id)
-            position = store_branches.position_of(connection, conversation_id, turn_id)
+            position = store_turns.position_of(connection, conversation_id, turn_id)
             store_branches.cut(connection, conversation_id, position, keep=False, now=now_text())
 
     # Settings

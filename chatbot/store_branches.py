@@ -12,32 +12,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from chatbot import records
-from chatbot.errors import InputError
-from chatbot.messages import Version
+from chatbot.messages import Branch, Version
 from chatbot.records import from_json, new_id, to_json_or_none
 from chatbot.store_schema import conversations, fold_decisions, summaries, turns
+from chatbot.store_turns import count_before, insert_turns, position_of
 
 _NUMBERED = ((summaries, summaries.c.version), (fold_decisions, fold_decisions.c.number))
-
-
-def position_of(connection: sa.Connection, conversation_id: str, turn_id: str) -> int:
-    """The place of a turn. Raises InputError if the conversation has no such turn."""
-    here = sa.and_(turns.c.id == turn_id, turns.c.conversation_id == conversation_id)
-    found = connection.scalar(sa.select(turns.c.position).where(here))
-    if found is None:
-        raise InputError(no_such_turn(turn_id))
-    return int(found)
-
-
-def no_such_turn(turn_id: str) -> str:
-    """The sentence for an id that no turn of a conversation has."""
-    return f"The turn {turn_id!r} is no longer in the conversation; reload the page."
-
-
-def count_before(connection: sa.Connection, conversation_id: str, position: int) -> int:
-    """How many turns come before a place. Places may have gaps where turns were forgotten."""
-    mine = sa.and_(turns.c.conversation_id == conversation_id, turns.c.position < position)
-    return connection.scalar(sa.select(sa.func.count()).select_from(turns).where(mine)) or 0
 
 
 def cut(
@@ -139,6 +119,14 @@ def delete_branches_at(connection: sa.Connection, conversation_id: str, position
     mine = conversations.c.branch_of == conversation_id
     here = sa.and_(mine, conversations.c.fork_position == position)
     connection.execute(sa.delete(conversations).where(here))
+
+
+def insert_branch(
+    connection: sa.Connection, conversation_id: str, branch: Branch, *, now: str
+) -> None:
+    """Write a branch from elsewhere, whose turns have fresh ids."""
+    owner = _new_branch(connection, conversation_id, branch.at, now)
+    insert_turns(connection, owner, branch.turns, first=branch.at)
 
 
 def _new_branch(connection: sa.Connection, conversation_id: str, position: int, now: str) -> str:

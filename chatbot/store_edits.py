@@ -13,15 +13,10 @@ from chatbot import records
 from chatbot.errors import InputError
 from chatbot.messages import PromptTrace, RollingSummary
 from chatbot.records import from_json, to_json
-from chatbot.store_branches import (
-    count_before,
-    delete_branches_at,
-    family,
-    followers,
-    position_of,
-)
+from chatbot.store_branches import delete_branches_at, family, followers
 from chatbot.store_rows import SUMMARY_COLUMNS, summary_of, summary_row, title_columns
 from chatbot.store_schema import conversations, fold_decisions, summaries, traces, turns
+from chatbot.store_turns import count_before, position_of
 from chatbot.titles import title_from
 
 Change = Callable[[RollingSummary], RollingSummary]

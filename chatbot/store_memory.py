@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbot import store_branches, store_edits, store_queries, store_summaries
+from chatbot import store_branches, store_edits, store_queries, store_summaries, store_turns
 from chatbot.messages import FoldDecision, RollingSummary, Version
 from chatbot.records import now_text
 from chatbot.store_cache import TurnCache
@@ -109,7 +109,7 @@ class MemoryStore:
         Raises InputError if the conversation has no such turn.
         """
         with self._database.read() as connection:
-            position = store_branches.position_of(connection, conversation_id, turn_id)
+            position = store_turns.position_of(connection, conversation_id, turn_id)
             return store_branches.versions_at(connection, conversation_id, position)
 
     def all_versions(self, conversation_id: str) -> dict[str, tuple[Version, ...]]:

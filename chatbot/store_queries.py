@@ -11,20 +11,19 @@ import sqlalchemy as sa
 from chatbot.errors import InputError
 from chatbot.messages import Conversation
 from chatbot.records import storable, to_json
-from chatbot.store_branches import no_such_turn
+from chatbot.store_branches import insert_branch
 from chatbot.store_cache import Known
 from chatbot.store_rows import (
     Row,
     title_columns,
-    turn_row,
 )
 from chatbot.store_schema import (
     conversation_documents,
     conversations,
     turns,
 )
-from chatbot.store_summaries import current_summary, insert_summary
-from chatbot.store_turns import insert_traces, load_turns, pieces
+from chatbot.store_summaries import current_summary, insert_fold_decisions, insert_summary
+from chatbot.store_turns import insert_turns, load_turns, no_such_turn, pieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,16 +126,13 @@ def insert_conversation(connection: sa.Connection, new: Conversation) -> None:
         "updated": new.updated,
     }
     connection.execute(sa.insert(conversations).values(head | title_columns(new.title)))
-    rows = [
-        turn_row(turn) | {"id": storable(turn.id), "conversation_id": head["id"], "position": n}
-        for n, turn in enumerate(new.turns)
-    ]
-    if rows:
-        connection.execute(sa.insert(turns), rows)
-    insert_traces(connection, new.turns)
+    insert_turns(connection, storable(new.id), new.turns)
     put_documents(connection, new.id, new.document_ids)
     if new.summary:
         insert_summary(connection, new.id, new.summary)
+    insert_fold_decisions(connection, new.id, new.decisions)
+    for branch in new.branches:
+        insert_branch(connection, new.id, branch, now=new.updated)
 
 
 def put_documents(

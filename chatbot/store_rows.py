@@ -10,7 +10,14 @@ import sqlalchemy as sa
 
 from chatbot import records
 from chatbot.errors import InputError
-from chatbot.messages import Conversation, Finish, RollingSummary, SummaryOrigin, Turn
+from chatbot.messages import (
+    Branch,
+    Conversation,
+    Finish,
+    RollingSummary,
+    SummaryOrigin,
+    Turn,
+)
 from chatbot.records import from_json, new_id, storable, to_json_or_none
 from chatbot.store_schema import summaries, turns
 from chatbot.titles import fold_text, title_from
@@ -130,6 +137,7 @@ def imported(conversation: Conversation, *, taken: Container[str], now: str) -> 
         conversation,
         title=conversation.title or title_from(first),
         turns=tuple(_settled(turn) for turn in conversation.turns),
+        branches=tuple(_fresh(branch) for branch in conversation.branches),
         created=conversation.created or now,
         updated=now,
     )
@@ -154,6 +162,8 @@ def check_importable(conversation: Conversation) -> None:
             f"{len(conversation.turns)}; leave the summary out."
         )
         raise InputError(message)
+    if any(not 0 <= branch.at < len(conversation.turns) for branch in conversation.branches):
+        raise InputError("A branch of the conversation begins after its end; leave it out.")
 
 
 def _with_fresh_ids(conversation: Conversation) -> Conversation:
@@ -167,6 +177,12 @@ def _with_fresh_ids(conversation: Conversation) -> Conversation:
         )
         summary = dataclasses.replace(summary, facts=facts)
     return dataclasses.replace(conversation, id=new_id(), turns=turns, summary=summary)
+
+
+def _fresh(branch: Branch) -> Branch:
+    """Branches may share their first turns, so each gets turns of its own."""
+    turns = tuple(dataclasses.replace(_settled(turn), id=new_id()) for turn in branch.turns)
+    return dataclasses.replace(branch, turns=turns)
 
 
 def _settled(turn: Turn) -> Turn:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
-from chatbot.messages import Turn
-from chatbot.records import to_json
-from chatbot.store_branches import position_of
+from chatbot import records
+from chatbot.errors import InputError
+from chatbot.messages import PromptTrace, Turn
+from chatbot.records import from_json, storable, to_json
 from chatbot.store_cache import Known
 from chatbot.store_rows import TURN_COLUMNS, turn_of, turn_row
 from chatbot.store_schema import traces, turns
@@ -91,6 +92,20 @@ def replace_turn(connection: sa.Connection, conversation_id: str, turn: Turn) ->
     return True
 
 
+def insert_turns(
+    connection: sa.Connection, conversation_id: str, new: Sequence[Turn], *, first: int = 0
+) -> None:
+    """Write finished turns with their traces, from the place `first` on."""
+    rows = [
+        turn_row(turn)
+        | {"id": storable(turn.id), "conversation_id": conversation_id, "position": place}
+        for place, turn in enumerate(new, start=first)
+    ]
+    if rows:
+        connection.execute(sa.insert(turns), rows)
+    insert_traces(connection, new)
+
+
 def runners(connection: sa.Connection) -> Sequence[str]:
     """Names of those who are making replies, or were when they died."""
     running = sa.and_(turns.c.finish == "running", turns.c.runner.is_not(None))
@@ -104,10 +119,37 @@ def interrupt(connection: sa.Connection, names: Sequence[str]) -> None:
     connection.execute(sa.update(turns).where(running).values(values))
 
 
+def traces_of(connection: sa.Connection, conversation_id: str) -> dict[str, PromptTrace]:
+    """The traces of all turns that have one, by the id of the turn."""
+    chosen = sa.select(traces).join(turns, turns.c.id == traces.c.turn_id)
+    rows = connection.execute(chosen.where(turns.c.conversation_id == conversation_id))
+    return {row.turn_id: from_json(records.TRACE, row.trace) for row in rows}
+
+
 def insert_traces(connection: sa.Connection, finished: Iterable[Turn]) -> None:
     rows = [{"turn_id": turn.id, "trace": to_json(turn.trace)} for turn in finished if turn.trace]
     if rows:
         connection.execute(sa.insert(traces), rows)
+
+
+def position_of(connection: sa.Connection, conversation_id: str, turn_id: str) -> int:
+    """The place of a turn. Raises InputError if the conversation has no such turn."""
+    here = sa.and_(turns.c.id == turn_id, turns.c.conversation_id == conversation_id)
+    found = connection.scalar(sa.select(turns.c.position).where(here))
+    if found is None:
+        raise InputError(no_such_turn(turn_id))
+    return int(found)
+
+
+def no_such_turn(turn_id: str) -> str:
+    """The sentence for an id that no turn of a conversation has."""
+    return f"The turn {turn_id!r} is no longer in the conversation; reload the page."
+
+
+def count_before(connection: sa.Connection, conversation_id: str, position: int) -> int:
+    """How many turns come before a place. Places may have gaps where turns were forgotten."""
+    mine = sa.and_(turns.c.conversation_id == conversation_id, turns.c.position < position)
+    return connection.scalar(sa.select(sa.func.count()).select_from(turns).where(mine)) or 0
 
 
 def pieces(ids: Sequence[str]) -> Iterable[Sequence[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from chatbot.import_messages import export_conversation, parse_messages
 from chatbot.messages import (
     Conversation,
     Fact,
+    FoldDecision,
     Message,
     Notice,
     RollingSummary,
@@ -48,8 +50,17 @@ def full_chat() -> Conversation:
             trace=TRACE,
         ),
     )
-    summary = RollingSummary("S", 2, 3, (Fact("f", "a", "1", True),), "edited", "2025")
-    return Conversation("id", "제목", turns, summary, "sys", "2020", "2021", ("d1", "d2"))
+    facts = (
+        Fact("f", "a", "1", True, id="f1", earlier="e"),
+        Fact("g", "", "", id="u", edited=True),
+    )
+    summary = RollingSummary("S", 2, 3, facts, "edited", "2025", kept="S", deleted=("f0",))
+    decisions = (
+        FoldDecision("2024", 1, False, None, ("is empty",)),
+        FoldDecision("2025", 2, True, "model", ("passed every check",), "S"),
+    )
+    chat = Conversation("id", "제목", turns, summary, "sys", "2020", "2021", ("d1", "d2"))
+    return replace(chat, decisions=decisions)
 
 
 def test_our_export_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -59,8 +70,11 @@ def test_our_export_comes_back_as_it_was(tmp_path: Path) -> None:
     assert set(exported["messages"][0]) == {"id", "role", "name", "created", "content"}
     with Store(tmp_path / "chats.db") as store:
         stored = store.import_conversation(parse_messages(exported))
-        again = parse_messages(export_conversation(store.load(stored.id)))
-        assert again == stored
+        again = parse_messages(export_conversation(store.load_whole(stored.id)))
+        assert again == replace(chat, updated=stored.updated)
+    with Store(tmp_path / "other.db") as store:
+        store.import_conversation(again)
+        assert store.load_whole("id") == replace(again, updated=store.load("id").updated)
 
 
 def test_an_export_with_a_message_taken_out_says_so() -> None:

@@ -1,0 +1,41 @@
+"""`import`: chats from JSON files into the list of chats; one result line per chat."""
+
+from __future__ import annotations
+
+import argparse
+from contextlib import closing
+from pathlib import Path
+
+from chatbot.commands.common import add_json, check_paths, counted
+from chatbot.console import Console
+from chatbot.interchange import read_conversations
+from chatbot.parts import make_private
+from chatbot.settings import Settings
+from chatbot.store import Store
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="JSON: an export of this program, a list of messages, or ChatGPT's conversations.json",
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
+    """Nothing is stored unless all files can be read."""
+    check_paths(arguments.files)
+    found = [chat for path in arguments.files for chat in read_conversations(path)]
+    make_private(settings.data_dir)
+    with closing(Store(settings.data_dir / "chats.db")) as store:
+        for chat in found:
+            stored = store.import_conversation(chat)
+            n_turns = len(stored.turns)
+            if arguments.json:
+                console.json({"id": stored.id, "title": stored.title, "turns": n_turns})
+            else:
+                console.result(f"{stored.id}  {counted(n_turns, 'turn')}  {stored.title}")
+    return 0

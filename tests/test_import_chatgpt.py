@@ -1,0 +1,146 @@
+"""ChatGPT's export: trees of messages become chats, other branches become versions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli import inside
+
+from chatbot.errors import InputError
+from chatbot.import_chatgpt import is_chatgpt, parse_chatgpt
+from chatbot.interchange import read_conversation, read_conversations
+from chatbot.store import Store
+
+
+def node(node_id: str, parent: str, role: str, *parts: object, **more: Any) -> dict[str, Any]:
+    content = more.pop("content", {"content_type": "text", "parts": list(parts)})
+    author = {"role": role, "name": more.pop("name", None)}
+    message = {"id": node_id, "author": author, "content": content, "create_time": 1700000000.5}
+    return {"id": node_id, "parent": parent, "message": message | more, "children": []}
+
+
+def tree(*nodes: dict[str, Any], current: str | None) -> dict[str, Any]:
+    root = {"id": "root", "parent": None, "message": None, "children": []}
+    mapping = {"root": root} | {n["id"]: n for n in nodes}
+    for n in nodes:
+        mapping[n["parent"]]["children"].append(n["id"])
+    return {
+        "title": "서울 여행",
+        "create_time": 1700000000.0,
+        "update_time": 1700000001.0,
+        "conversation_id": "chat-1",
+        "mapping": mapping,
+        "current_node": current,
+    }
+
+
+def trip() -> dict[str, Any]:
+    hidden = {"metadata": {"is_visually_hidden_from_conversation": True}}
+    image = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}
+    thoughts = {"content_type": "thoughts", "thoughts": [{"summary": "Plan", "content": "Think."}]}
+    return tree(
+        node("s", "root", "system", ""),
+        node("h", "s", "user", "my instructions", **hidden),
+        node("u1", "h", "user", "Where to?", image),
+        node("a1", "u1", "assistant", "To Busan."),
+        node("a1b", "u1", "assistant", "To Seoul."),
+        node("t1", "a1b", "assistant", content=thoughts),
+        node("w1", "t1", "tool", "Sunny.", name="weather"),
+        node("f1", "w1", "assistant", "It is sunny.", {"content_type": "text", "text": "Yes."}),
+        node("u2", "f1", "user", "And then?"),
+        node("a2", "u2", "assistant", "Home."),
+        node("u2b", "f1", "user", "And food?"),
+        node("a2b", "u2b", "assistant", "Bibimbap."),
+        current="a2b",
+    )
+
+
+def test_the_shown_branch_is_the_chat_and_the_others_are_versions(tmp_path: Path) -> None:
+    (chat,) = parse_chatgpt([trip()])
+    assert (chat.id, chat.title) == ("chat-1", "서울 여행")
+    assert chat.created == "2023-11-14T22:13:20.000+00:00"
+    assert [t.question for t in chat.turns] == ["Where to?\n[image]", "And food?"]
+    first, second = chat.turns
+    assert first.message_ids == ("u1", "a1b", "t1", "w1", "f1")
+    assert [m.name for m in first.assistant] == [None, "thoughts", "weather", None]
+    assert [m.content for m in first.assistant][1:] == [
+        "Plan\nThink.",
+        "Sunny.",
+        "It is sunny.\nYes.",
+    ]
+    assert first.user[0].created == "2023-11-14T22:13:20.500+00:00"
+    assert second.reply == "Bibimbap."
+    with Store(tmp_path / "chats.db") as store:
+        stored = store.import_conversation(chat)
+        assert stored.turns == chat.turns
+        versions = store.versions(stored.id, stored.turns[1].id)
+        assert {v.question: v.reply for v in versions} == {
+            "And food?": "Bibimbap.",
+            "And then?": "Home.",
+        }
+        other = next(v for v in store.versions(stored.id, stored.turns[0].id) if not v.is_current)
+        assert other.reply == "To Busan."
+        store.switch_version(stored.id, other.id)
+        assert [t.reply for t in store.load(stored.id).turns] == ["To Busan."]
+        assert len(store.list_conversations()) == 1
+        assert store.search_conversations("bibimbap") == []
+
+
+def test_a_file_of_many_chats(tmp_path: Path) -> None:
+    empty = tree(node("s", "root", "system", "x"), current="s")
+    path = tmp_path / "conversations.json"
+    lost = trip() | {"current_node": "gone"}
+    path.write_text(json.dumps([trip(), empty, lost]), encoding="utf-8")
+    chats = read_conversations(path)
+    assert len(chats) == 2
+    assert chats[1].turns
+    with pytest.raises(InputError, match="holds 2 chats"):
+        read_conversation(path)
+    path.write_text(json.dumps(trip()), encoding="utf-8")
+    assert read_conversation(path) == chats[0]
+
+
+def test_what_is_no_tree_is_refused_by_name(tmp_path: Path) -> None:
+    circle = trip()
+    circle["mapping"]["s"]["parent"] = "a2b"
+    with pytest.raises(InputError, match=r"\[1\] 서울 여행: .*its own ancestor"):
+        parse_chatgpt([trip(), circle])
+    with pytest.raises(InputError, match=r"\[1\] is no chat"):
+        parse_chatgpt([trip(), {"title": "x"}])
+    assert not is_chatgpt([])
+    assert not is_chatgpt([{"role": "user", "content": "x"}])
+    path = tmp_path / "x.json"
+    path.write_text("[]", encoding="utf-8")
+    with pytest.raises(InputError, match="no message"):
+        read_conversations(path)
+
+
+def test_the_commands_import_and_export(tmp_path: Path) -> None:
+    path, data = tmp_path / "conversations.json", ("--data-dir", tmp_path / "data")
+    path.write_text(json.dumps([trip(), trip()]), encoding="utf-8")
+    done = inside("import", path, "--json", *data)
+    assert done.code == 0, done.err
+    first, second = done.lines
+    assert (first["turns"], first["title"], first["id"]) == (2, "서울 여행", "chat-1")
+    assert second["id"] != "chat-1"
+    assert "2 chats have this title" in inside("export", "서울 여행", *data).err
+    exported = inside("export", "chat-1", *data)
+    again = tmp_path / "again.json"
+    again.write_text(exported.out, encoding="utf-8")
+    assert inside("import", again, *data).code == 0
+    text = inside("export", "chat-1", "--format", "markdown", *data).out
+    for part in ("# 서울 여행", "`chat-1`", "`u1`", "2023-11-14T22:13:20.500+00:00", "Bibimbap."):
+        assert part in text
+    assert "no chat 'x'" in inside("export", "x", *data).err
+    before = len(inside("import", again, "--json", *data).lines)
+    bad = tmp_path / "bad.json"
+    bad.write_text('[{"role": "wizard", "content": "x"}]', encoding="utf-8")
+    refused = inside("import", again, bad, *data)
+    assert before == 1
+    assert refused.code != 0
+    assert "wizard" in refused.err
+    with Store(tmp_path / "data" / "chats.db") as store:
+        assert len(store.list_conversations()) == 4
