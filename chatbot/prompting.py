@@ -1,35 +1,32 @@
 """From a conversation and a question to a prompt: what is searched, and what may go in.
 
-The one place where retrieval, recall and the budget meet. Calls no model.
+The one place where retrieval, recall and the budget meet. Calls no model
+but the one that makes vectors.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 import prompts
 from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
-from chatbot.excerpts import Excerpt, several_voices
 from chatbot.fold_prompt import trim_to_cap
 from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
 from chatbot.messages import Conversation, Notice
-from chatbot.query import leans_on_earlier_turns, search_query
-from chatbot.recall import RecallIndexes
+from chatbot.query import search_query
+from chatbot.recall_vectors import RecallVectors
+from chatbot.recalling import Recaller
 from chatbot.render import PieceEncoder
 from chatbot.settings import Settings
 from retrieval.pipeline import Library
 from retrieval.types import Passage
 
-EXCERPT_TOKENS = 4000
 SUMMARY_SLACK = 1.5
-"""Of excerpts, at most so many tokens are looked at, however large the window is."""
-MOVED_SHARE = 0.9
-"""Of the share of older turns, what recall gets when the question stands alone."""
 QUERY_CHARACTERS = 4000
 """A longer question is searched by its beginning and end."""
 
@@ -47,12 +44,17 @@ class PromptBuilder:
     """Builds the prompts of all conversations with one tokenizer. Safe to use from threads."""
 
     def __init__(
-        self, tokenizer: ChatTokenizer, settings: Settings, library: Library | None
+        self,
+        tokenizer: ChatTokenizer,
+        settings: Settings,
+        library: Library | None,
+        *,
+        vectors: RecallVectors | None = None,
     ) -> None:
         self.encoder = PieceEncoder(tokenizer)
         self._settings = settings
         self._library = library
-        self._recall = RecallIndexes(self.encoder.count)
+        self._recaller = Recaller(settings, self.encoder.count, vectors)
 
     def budget(self, window_tokens: int) -> ContextBudget:
         """The budget of a window under the present settings."""
@@ -77,19 +79,27 @@ class PromptBuilder:
         language = self.language_of(conversation, question)
         system_text = self.system_text(conversation, language)
         shown, notices = self._fitting(question, system_text, language, budget)
-        query = search_query(_for_search(question), conversation.turns)
+        asked = _for_search(question)
+        query = search_query(asked, conversation.turns)
         unfolded = self._unfolded_tokens(conversation, budget)
         room = budget.limit_tokens - self._required_tokens(shown, system_text)
         found = self._passages(query, conversation.document_ids, budget, room - unfolded)
-        budget = self._shared(budget, conversation, question, found, unfolded)
+        recalled = self._recaller.recalled(
+            conversation,
+            asked,
+            query,
+            budget=budget,
+            unfolded_tokens=unfolded,
+            has_passages=bool(found.passages),
+        )
         request = PromptRequest(
             conversation=conversation,
             question=shown,
             system_text=system_text,
             language=language,
-            budget=budget,
+            budget=recalled.budget,
             query=query,
-            excerpts=self._excerpts(conversation, query, _for_search(question), budget),
+            excerpts=recalled.excerpts,
             passages=found.passages,
             whole_scope=found.whole_scope,
             searched_documents=found.searched,
@@ -126,9 +136,22 @@ class PromptBuilder:
         own = conversation.system_text or self._settings.system_prompt
         return own if own is not None else prompts.load("system", language)
 
+    def embed(
+        self,
+        conversation: Conversation,
+        *,
+        stop: threading.Event | None = None,
+        limit_tokens: int | None = None,
+    ) -> None:
+        """Make vectors for old turns that have none yet, so that recall finds them by meaning.
+
+        Takes seconds; a prompt never waits for it. Ends early when `stop` is set.
+        """
+        self._recaller.embed(conversation, stop=stop, limit_tokens=limit_tokens)
+
     def forget(self, conversation_id: str) -> None:
-        """Drop what is kept in memory about a conversation."""
-        self._recall.forget(conversation_id)
+        """Drop what recall keeps about a conversation; it is made again at need."""
+        self._recaller.forget(conversation_id)
 
     def _required_tokens(self, question: str, system_text: str) -> int:
         """Tokens of what every prompt holds."""
@@ -147,29 +170,6 @@ class PromptBuilder:
             if tokens > budget.limit_tokens:
                 break
         return tokens
-
-    def _shared(
-        self,
-        budget: ContextBudget,
-        conversation: Conversation,
-        question: str,
-        found: Found,
-        unfolded_tokens: int,
-    ) -> ContextBudget:
-        """Who gets how much for this question.
-
-        As long as folding keeps up and no passages ride along, all turns since the last fold
-        stay, so that the front of the prompt, and with it the cache, is the same from turn to
-        turn. Otherwise a question that stands alone needs little of the last turns. So it is in
-        transcripts, whose end says no more about the question than any other stretch of them.
-        """
-        kept_up = unfolded_tokens <= self._settings.fold_high * budget.window_tokens
-        front_stays = self._settings.summary != "off" and kept_up and not found.passages
-        if front_stays and not several_voices(
-            message for turn in conversation.turns for message in (*turn.user, *turn.assistant)
-        ):
-            return replace(budget, pinned_turns=len(conversation.turns))
-        return budget if leans_on_earlier_turns(question) else for_standalone(budget)
 
     def _fitting(
         self, question: str, system_text: str, language: str, budget: ContextBudget
@@ -195,22 +195,6 @@ class PromptBuilder:
         )
         values = {"tokens": encoder.count(question), "left_out": short.left_out_tokens}
         return short.text, (Notice("question_shortened", text, values),)
-
-    def _excerpts(
-        self, conversation: Conversation, query: str, question: str, budget: ContextBudget
-    ) -> Sequence[Excerpt]:
-        if not conversation.turns or self._settings.recall_share <= 0:
-            return ()
-        found = self._recall.of(conversation).search(
-            query, question=question, limit_tokens=min(budget.limit_tokens, EXCERPT_TOKENS)
-        )
-        if not budget.pinned_turns:
-            return found
-        # Turns since the last fold are in the prompt whole. What is recalled beside them is read
-        # anew each time, so it keeps to its share even where there is room for more.
-        covered = conversation.summary.covers if conversation.summary else 0
-        folded = [excerpt for excerpt in found if excerpt.position < covered]
-        return within(folded, int(self._settings.recall_share * budget.limit_tokens))
 
     def _passages(
         self, query: str, document_ids: Sequence[str], budget: ContextBudget, free_tokens: int
@@ -240,25 +224,6 @@ class PromptBuilder:
             if passage.chunk_id not in ranked
         ]
         return Found((*found, *rest), whole_scope=True, searched=True)
-
-
-def within(excerpts: Sequence[Excerpt], limit_tokens: int) -> list[Excerpt]:
-    """The best excerpts, up to `limit_tokens` of text in all."""
-    used = list(accumulate(excerpt.tokens for excerpt in excerpts))
-    return [e for e, tokens in zip(excerpts, used, strict=True) if tokens <= limit_tokens]
-
-
-def for_standalone(budget: ContextBudget) -> ContextBudget:
-    """The budget of a question that does not lean on the last turns: most of what they would
-    get goes to recalled excerpts, which come from the last turns as well if they match."""
-    turns_share = max(1.0 - budget.passage_share - budget.recall_share, 0.0)
-    if budget.recall_share <= 0:
-        return budget
-    return replace(
-        budget,
-        recall_share=budget.recall_share + MOVED_SHARE * turns_share,
-        min_recent_turns=min(budget.min_recent_turns, 1),
-    )
 
 
 def _for_search(question: str) -> str:

@@ -6,72 +6,58 @@ Derived from the stored turns and rebuilt from them at need: nothing here is wor
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chatbot.excerpts import Excerpt, is_users_own, several_voices, split_message
-from chatbot.messages import Conversation, Message, Turn
-from chatbot.query import asks_for_reply
+from chatbot.excerpts import PART_TOKENS, Excerpt, is_users_own, split_message
+from chatbot.messages import Message, Turn
+from chatbot.need import Match
+from chatbot.query import leans_on_earlier_turns
+from chatbot.recall_scores import View, scores_of, view_of
+from chatbot.recall_vectors import Kept, RecallVectors, digest
 from chatbot.relevance import Scores, TermIndex
 from chatbot.standing import standing
+from retrieval.embed import Vectors
 from retrieval.types import CountTokens
 from retrieval.words import lexical_terms
 
-KEPT_CONVERSATIONS = 16
-USER_WEIGHT = 2.5
-"""What people ask about later is mostly what they said themselves; replies are longer and repeat
-the words of the topic everywhere."""
-REPLY_WEIGHT = 1.5
-"""The weight of replies when the question asks for what was replied."""
-EXCHANGE_WEIGHT = 0.5
-"""What the user's words lend to the reply to them, and the other way round, in that case."""
-PREFERENCE_WEIGHT = 1.3
-NEAR_WEIGHT, NEAR_WEIGHT_REPLY = 0.3, 0.05
-"""What the talk around an excerpt counts in a chat, against 1 for the best words of its own."""
-OWN_WEIGHT_IN_TALK = 0.1
-"""Among several voices single remarks say little; what is sought is a stretch of their talk."""
-BORROWED_FACTOR = 0.5
-"""What a word borrowed from earlier turns counts against one of the question."""
 LEAST_SHARE = 0.1
 """Excerpts below this share of the best score are noise."""
+SHORT_TOKENS = 40
+"""A longer excerpt says itself what it is about."""
 MAX_INSTRUCTIONS = 8
 """The newest standing instructions come back with every question, whatever its words are."""
 MAX_INSTRUCTION_TOKENS = 60
 ALL_INSTRUCTION_TOKENS = 240
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """What is known of all excerpts, as arrays of shape (excerpts,)."""
-
-    positions: NDArray[np.int64]
-    users: NDArray[np.bool_]
-    """The user's own words."""
-    wishes: NDArray[np.bool_]
-    is_talk: bool
-    """Several named people speak on one side: a transcript, not a chat."""
-    instructions: tuple[int, ...]
-    """The newest standing instructions, newest first."""
-
-
 class RecallIndex:
-    """The excerpts of one conversation, searched by words.
+    """The excerpts of one conversation, searched by words and, where there are vectors, meaning.
 
     Follows the conversation: `sync` adds new turns and takes back those that were edited away.
     Safe to use from several threads.
     """
 
-    def __init__(self, count_tokens: CountTokens) -> None:
+    def __init__(
+        self,
+        count_tokens: CountTokens,
+        vectors: RecallVectors | None = None,
+        conversation_id: str = "",
+    ) -> None:
         self._count_tokens = count_tokens
+        self._vectors = vectors
+        self._conversation_id = conversation_id
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
         self._excerpts: list[Excerpt] = []
+        self._digests: list[bytes] = []
         self._terms = TermIndex()
-        self._known: _View | None = None
+        self._known: tuple[View, tuple[int, ...]] | None = None
+        self._rows: Vectors | None = None
+        self._held: Mapping[bytes, Kept] = {}
+        self._rows_of: tuple[int, int] = (0, 0)
 
     def sync(self, turns: Sequence[Turn]) -> None:
         """Make the index hold exactly these turns."""
@@ -83,7 +69,7 @@ class RecallIndex:
                 same += 1
             if same == len(turns) == len(self._turns):
                 return
-            self._known = None
+            self._known = self._rows = None
             self._drop_from(same)
             for position in range(same, len(turns)):
                 self._add(position, turns[position])
@@ -97,58 +83,117 @@ class RecallIndex:
         turns before it and counts less.
         """
         with self._lock:
-            scores = self._scores(query, query if question is None else question)
-            return [] if scores is None else list(self._best(scores, limit_tokens))
+            view, instructions = self._view()
+            scores = scores_of(
+                self._terms,
+                view,
+                query,
+                question=query if question is None else question,
+                cosines=self._cosines(query),
+            )
+            return [] if scores is None else list(self._best(scores, instructions, limit_tokens))
 
-    def _best(self, scores: Scores, limit_tokens: int) -> Iterator[Excerpt]:
+    def match(self, message: str, query: str, folded: int) -> Match:
+        """How well the first `folded` turns suit a message, and how well the turns after them.
+
+        Turns that begin with this very message say nothing: it is asked for the second time.
+        """
+        with self._lock:
+            if not self._excerpts:
+                return Match()
+            view, _ = self._view()
+            asked = message.strip()
+            again = [n for n, turn in enumerate(self._turns) if turn.question.strip() == asked]
+            old = (view.positions < folded) & ~np.isin(view.positions, again)
+            covered, cosines = self._terms.coverage(message), self._cosines(query)
+            near = np.zeros(len(covered)) if cosines is None else cosines
+            return Match(
+                *(
+                    float(covered[rows].max(initial=0.0))
+                    for rows in (old, view.positions >= folded)
+                ),
+                *(float(near[rows].max(initial=0.0)) for rows in (old, view.positions >= folded)),
+            )
+
+    def texts(self, turns: int | None = None) -> list[str]:
+        """The texts of the excerpts, of the first `turns` only, in the order of need for a vector.
+
+        The user's own words before replies, and short ones before long ones: the fewer words an
+        excerpt has, the less likely a question shares one with it.
+        """
+        with self._lock:
+            order = sorted(
+                (e for e in self._excerpts if turns is None or e.position < turns),
+                key=lambda e: (not is_users_own(e.message), e.tokens, -e.position, e.start),
+            )
+        return [excerpt.text for excerpt in order]
+
+    def _best(self, scores: Scores, rules: tuple[int, ...], limit_tokens: int) -> Iterator[Excerpt]:
         """Standing instructions, then the best of the others, until the tokens are spent."""
         best = float(scores.max())
-        rules = self._view().instructions
         for number in rules:
             limit_tokens -= self._excerpts[number].tokens
             yield replace(self._excerpts[number], score=best)
+        taken = set(rules)
         # Ties go to the earlier excerpt, so that the order is the same on every machine.
         for number in np.argsort(-scores, kind="stable").tolist():
-            if number in rules:
+            if number in taken:
                 continue
             limit_tokens -= self._excerpts[number].tokens
             if limit_tokens < 0 or scores[number] < LEAST_SHARE * best:
                 return
+            taken.add(number)
             yield replace(self._excerpts[number], score=float(scores[number]))
+            before = self._needed_before(number)
+            if before is not None and before not in taken:
+                neighbour = self._excerpts[before]
+                if neighbour.tokens <= limit_tokens:
+                    limit_tokens -= neighbour.tokens
+                    taken.add(before)
+                    yield replace(neighbour, score=float(scores[before]))
 
-    def _scores(self, query: str, question: str) -> Scores | None:
-        """One score an excerpt, about 1 for the best, or None when no word matches."""
-        asked = set(lexical_terms(question))
-        weights = {
-            term: weight * (1.0 if term in asked else BORROWED_FACTOR)
-            for term, weight in self._terms.weights(query).items()
-        }
-        if not weights:
+    def _needed_before(self, number: int) -> int | None:
+        """The excerpt before a short one that cannot be understood alone, such as the question
+        before "Yes, the second one."."""
+        excerpt = self._excerpts[number]
+        view, _ = self._view()
+        if number == 0 or view.is_talk or excerpt.start > 0 or excerpt.tokens > SHORT_TOKENS:
             return None
-        view = self._view()
-        own, near = _scaled(self._terms.own(weights)), self._terms.near(weights)
-        if view.is_talk:
-            near = self._terms.near(self._terms.expanded(weights, near))
-            return _scaled(near) + OWN_WEIGHT_IN_TALK * own
-        near = _scaled(near)
-        if asks_for_reply(question):
-            exchange = _of_the_other_side(own, view)
-            scores = np.where(view.users, 1.0, REPLY_WEIGHT) * (own + EXCHANGE_WEIGHT * exchange)
-            return _scaled(scores) + NEAR_WEIGHT * near
-        weighted = own * np.where(view.users, USER_WEIGHT, 1.0)
-        weighted *= np.where(view.wishes, PREFERENCE_WEIGHT, 1.0)
-        return _scaled(weighted) + np.where(view.users, NEAR_WEIGHT, NEAR_WEIGHT_REPLY) * near
+        if self._excerpts[number - 1].tokens > PART_TOKENS:
+            return None
+        return number - 1 if leans_on_earlier_turns(excerpt.text) else None
 
-    def _view(self) -> _View:
+    def _view(self) -> tuple[View, tuple[int, ...]]:
+        """The arrays of the excerpts, and the newest standing instructions, newest first."""
         if self._known is None:
-            self._known = _view_of(self._excerpts)
+            view = view_of(self._excerpts)
+            # What people ask of each other in a transcript is nothing that they ask of the chatbot.
+            self._known = view, () if view.is_talk else _instructions(self._excerpts)
         return self._known
+
+    def _cosines(self, query: str) -> Scores | None:
+        """How near each excerpt is to the query in meaning, 0 for those without a vector."""
+        if self._vectors is None or not self._excerpts:
+            return None
+        known = self._vectors.known(self._conversation_id)
+        vector = self._vectors.query(query) if known else None
+        if vector is None:
+            return None
+        if self._rows is None or self._rows_of != (id(known), len(known)):
+            nothing = np.zeros(len(vector), dtype=np.float16)
+            rows = [known.get(digest, nothing) for digest in self._digests]
+            self._held = known  # so that no other mapping takes its id
+            self._rows, self._rows_of = np.asarray(rows, dtype=np.float32), (id(known), len(known))
+        cosines = (self._rows @ vector).astype(np.float64)
+        # Rounded, so that the order of sums inside the library does not decide between equals.
+        return np.round(cosines if self._vectors.english_only else _stretched(cosines), 4)
 
     def _add(self, position: int, turn: Turn) -> None:
         for message in (*turn.user, *turn.assistant):
             for start, end in split_message(message.content, self._count_tokens):
                 excerpt = self._excerpt(position, message, start, end)
                 self._excerpts.append(excerpt)
+                self._digests.append(digest(excerpt.text))
                 speaker = f"{message.name} " if message.name else ""
                 terms = lexical_terms(speaker + message.content[start:end])
                 self._terms.add(terms, excerpt.tokens)
@@ -168,48 +213,15 @@ class RecallIndex:
             (n for n, e in enumerate(self._excerpts) if e.position >= position),
             len(self._excerpts),
         )
-        del self._excerpts[size:], self._turns[position:]
+        del self._excerpts[size:], self._digests[size:], self._turns[position:]
         self._terms.truncate(size)
 
 
-class RecallIndexes:
-    """One `RecallIndex` for each of the conversations that were used last."""
-
-    def __init__(self, count_tokens: CountTokens) -> None:
-        self._count_tokens = count_tokens
-        self._lock = threading.Lock()
-        self._indexes: OrderedDict[str, RecallIndex] = OrderedDict()
-
-    def of(self, conversation: Conversation) -> RecallIndex:
-        """The index of a conversation, brought up to date."""
-        with self._lock:
-            index = self._indexes.pop(conversation.id, None) or RecallIndex(self._count_tokens)
-            self._indexes[conversation.id] = index
-            while len(self._indexes) > KEPT_CONVERSATIONS:
-                self._indexes.popitem(last=False)
-        index.sync(conversation.turns)
-        return index
-
-    def forget(self, conversation_id: str) -> None:
-        with self._lock:
-            self._indexes.pop(conversation_id, None)
-
-
-def _scaled(scores: Scores) -> Scores:
-    best = float(scores.max()) if len(scores) else 0.0
-    return scores / best if best > 0 else scores
-
-
-def _view_of(excerpts: Sequence[Excerpt]) -> _View:
-    is_talk = several_voices(e.message for e in excerpts)
-    return _View(
-        positions=np.asarray([e.position for e in excerpts], dtype=np.int64),
-        users=np.asarray([is_users_own(e.message) for e in excerpts], dtype=np.bool_),
-        wishes=np.asarray([e.standing == "preference" for e in excerpts], dtype=np.bool_),
-        is_talk=is_talk,
-        # What people ask of each other in a transcript is nothing that they ask of the chatbot.
-        instructions=() if is_talk else _instructions(excerpts),
-    )
+def _stretched(cosines: Scores) -> Scores:
+    """Some models give all texts nearly the same cosine: what counts is what is above the mean."""
+    found = cosines[cosines != 0]
+    mean = float(np.clip(found.mean(), 0.0, 0.95)) if len(found) else 0.0
+    return np.where(cosines != 0, (cosines - mean) / (1.0 - mean), 0.0)
 
 
 def _instructions(excerpts: Sequence[Excerpt]) -> tuple[int, ...]:
@@ -223,12 +235,3 @@ def _instructions(excerpts: Sequence[Excerpt]) -> tuple[int, ...]:
         if len(chosen) == MAX_INSTRUCTIONS:
             break
     return tuple(chosen)
-
-
-def _of_the_other_side(own: Scores, view: _View) -> Scores:
-    """For each excerpt the best score of the other side of its turn."""
-    sides = np.zeros((2, int(view.positions.max()) + 1))
-    side = view.users.astype(np.int64)
-    np.maximum.at(sides, (side, view.positions), own)
-    other: Scores = sides[1 - side, view.positions]
-    return other

@@ -101,6 +101,30 @@ class TermIndex:
             spread += weight * density * (NEAR_K1 + 1) / (density + NEAR_K1)
         return spread[places]
 
+    def coverage(self, query: str) -> Scores:
+        """The share of the query's words, by weight, that each text holds, shape (texts,).
+
+        Words that no text holds count as the rarest, so a text that has all the others of them
+        still does not hold the whole query.
+        """
+        held, total = np.zeros(len(self)), 0.0
+        for term, factor in _factors(query).items():
+            if term in self._postings:
+                weight = factor * self._rarity(term)
+                held[self._posting(term)[0]] += weight
+            else:
+                weight = factor * math.log(1 + (len(self) + 0.5) / 0.5)
+            total += weight
+        return held / total if total else held
+
+    def spread(self, values: Scores) -> Scores:
+        """Values of the texts lent to the talk around them, by the tokens of each."""
+        places = self._buckets()
+        weights = values * np.asarray(self._tokens, dtype=np.float64)
+        size = int(places.max()) + 1 if len(places) else 0
+        found = np.bincount(places, weights=weights, minlength=size)
+        return _spread(found.astype(np.float64))[places]
+
     def expanded(self, weights: Mapping[str, float], scores: Scores) -> dict[str, float]:
         """The weights with those of terms that the best scored texts share among themselves.
 

@@ -8,7 +8,8 @@ import pytest
 
 from chatbot.excerpts import MAX_PART_TOKENS, several_voices, split_message
 from chatbot.messages import Conversation, Message, Turn
-from chatbot.recall import RecallIndex, RecallIndexes
+from chatbot.recall import RecallIndex
+from chatbot.recall_indexes import RecallIndexes
 
 
 def words(text: str) -> int:

@@ -1,0 +1,178 @@
+"""What comes back of older turns for a message, and what share of the prompt it gets.
+
+Decides, together with `chatbot.need`; searches in the indexes of recall. Calls no model but the
+one that makes vectors.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from chatbot.budget import ContextBudget
+from chatbot.excerpts import Excerpt, several_voices
+from chatbot.messages import Conversation
+from chatbot.need import Need, is_weak, need
+from chatbot.query import leans_on_earlier_turns
+from chatbot.recall_indexes import RecallIndexes
+from chatbot.recall_vectors import RecallVectors
+from chatbot.settings import Settings
+from retrieval.types import CountTokens
+from retrieval.words import folded
+
+EXCERPT_TOKENS = 4000
+"""Of excerpts, at most so many tokens are looked at, however large the window is."""
+MOVED_SHARE = 0.9
+"""Of the share of older turns, what recall gets when the question stands alone."""
+SOME_FACTOR = 0.5
+"""Of its share, what recall gets for a message that only touches on older turns."""
+VOICES_TURNS = 100
+"""Whether several people talk shows in so many of the newest turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What came back, best first, and the budget that suits the message."""
+
+    budget: ContextBudget
+    excerpts: tuple[Excerpt, ...] = ()
+
+
+class Recaller:
+    """Recalls for all conversations. Safe to use from several threads."""
+
+    def __init__(
+        self, settings: Settings, count_tokens: CountTokens, vectors: RecallVectors | None = None
+    ) -> None:
+        self._settings = settings
+        self._indexes = RecallIndexes(count_tokens, vectors)
+        self._embeds = vectors is not None
+
+    def recalled(
+        self,
+        conversation: Conversation,
+        message: str,
+        query: str,
+        *,
+        budget: ContextBudget,
+        unfolded_tokens: int,
+        has_passages: bool,
+    ) -> Recalled:
+        """Who gets how much for this message, and the excerpts.
+
+        As long as folding keeps up and no passages ride along, all turns since the last fold
+        stay, so that the front of the prompt, and with it the cache, is the same from turn to
+        turn; older turns come back only as far as the message needs them. Otherwise a message
+        that stands alone needs little of the last turns. So it is in transcripts, whose end says
+        no more about the question than any other stretch of them.
+        """
+        if not conversation.turns:
+            return Recalled(budget)
+        s = self._settings
+        talk = several_voices(
+            message
+            for turn in conversation.turns[-VOICES_TURNS:]
+            for message in (*turn.user, *turn.assistant)
+        )
+        kept_up = unfolded_tokens <= s.fold_high * budget.window_tokens
+        if s.summary != "off" and kept_up and not has_passages and not talk:
+            pinned = replace(budget, pinned_turns=len(conversation.turns))
+            return Recalled(pinned, tuple(self._beside(conversation, message, query, budget)))
+        return self._instead(conversation, message, query, budget, is_talk=talk)
+
+    def embed(
+        self,
+        conversation: Conversation,
+        *,
+        stop: threading.Event | None = None,
+        limit_tokens: int | None = None,
+    ) -> None:
+        """Make the vectors that are missing; see `RecallIndexes.embed`. Does nothing as long as
+        all turns are in the prompt anyway."""
+        covered = _covered(conversation)
+        if not self._embeds or self._settings.recall_share <= 0:
+            return
+        if covered or self._settings.summary == "off":
+            turns = covered or len(conversation.turns)
+            self._indexes.embed(conversation, turns=turns, stop=stop, limit_tokens=limit_tokens)
+
+    def forget(self, conversation_id: str) -> None:
+        """Drop what is known of a conversation, vectors included."""
+        self._indexes.forget(conversation_id)
+
+    def _beside(
+        self, conversation: Conversation, message: str, query: str, budget: ContextBudget
+    ) -> list[Excerpt]:
+        """Excerpts of folded turns. What is recalled beside whole turns is read anew each time,
+        so it keeps to its share even where there is room for more."""
+        covered, s = _covered(conversation), self._settings
+        if not covered or s.recall_share <= 0:
+            return []
+        index = self._indexes.of(conversation)
+        found = index.search(query, question=message, limit_tokens=_looked_at(budget))
+        old = [excerpt for excerpt in found if excerpt.position < covered]
+        wanted = need(message, index.match(message, query, covered))
+        if wanted == "none":
+            return _not_in_facts([e for e in old if e.standing == "instruction"], conversation)
+        return within(old, int(self._share(wanted) * budget.limit_tokens))
+
+    def _share(self, wanted: Need) -> float:
+        s = self._settings
+        return s.recall_share_asked if wanted == "much" else SOME_FACTOR * s.recall_share
+
+    def _instead(
+        self,
+        conversation: Conversation,
+        message: str,
+        query: str,
+        budget: ContextBudget,
+        *,
+        is_talk: bool,
+    ) -> Recalled:
+        """Excerpts that compete with whole turns for the room."""
+        leans = leans_on_earlier_turns(message)
+        if self._settings.recall_share <= 0:
+            return Recalled(budget if leans else for_standalone(budget))
+        index = self._indexes.of(conversation)
+        found = index.search(query, question=message, limit_tokens=_looked_at(budget))
+        match = index.match(message, query, len(conversation.turns))
+        if not is_talk and is_weak(message, match):
+            share = self._settings.recall_share
+            return Recalled(budget, tuple(within(found, int(share * budget.limit_tokens))))
+        return Recalled(budget if leans else for_standalone(budget), tuple(found))
+
+
+def within(excerpts: Sequence[Excerpt], limit_tokens: int) -> list[Excerpt]:
+    """The best excerpts, up to `limit_tokens` of text in all."""
+    used = list(accumulate(excerpt.tokens for excerpt in excerpts))
+    return [e for e, tokens in zip(excerpts, used, strict=True) if tokens <= limit_tokens]
+
+
+def for_standalone(budget: ContextBudget) -> ContextBudget:
+    """The budget of a question that does not lean on the last turns: most of what they would
+    get goes to recalled excerpts, which come from the last turns as well if they match."""
+    turns_share = max(1.0 - budget.passage_share - budget.recall_share, 0.0)
+    if budget.recall_share <= 0:
+        return budget
+    return replace(
+        budget,
+        recall_share=budget.recall_share + MOVED_SHARE * turns_share,
+        min_recent_turns=min(budget.min_recent_turns, 1),
+    )
+
+
+def _covered(conversation: Conversation) -> int:
+    return conversation.summary.covers if conversation.summary else 0
+
+
+def _looked_at(budget: ContextBudget) -> int:
+    return min(budget.limit_tokens, EXCERPT_TOKENS)
+
+
+def _not_in_facts(excerpts: Sequence[Excerpt], conversation: Conversation) -> list[Excerpt]:
+    """Without those that the facts beside the summary hold word for word."""
+    facts = conversation.summary.facts if conversation.summary else ()
+    known = [folded(fact.text) for fact in facts]
+    return [e for e in excerpts if not any(folded(e.text) in text for text in known)]
