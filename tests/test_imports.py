@@ -50,7 +50,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
 OWNERS = {
     "torch": tuple(
         f"chatbot.engine.{part}"
-        for part in ("local", "local_reply", "loading", "decode", "sampling", "device_memory",
+        for part in ("local", "local_reply", "local_samples", "loading", "decode", "sampling", "device_memory",
                      "kv_", "gguf_files")
     ),
     "gradio": ("chatbot.ui",),

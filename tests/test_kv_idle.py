@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llama import START_ID, finished, tiny_engine, tiny_model
+from tiny_llama import START_ID, finished, tiny_engine, tiny_model, token_bytes
 
 from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.kv_choice import store_for
@@ -19,8 +19,8 @@ from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine
 from chatbot.engine.memory import CacheKind
 
-BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 4
-INT8_BYTES = 2 * 2 * 2 * (16 + 2)
+BYTES_PER_TOKEN = token_bytes(tiny_model())
+INT8_BYTES = token_bytes(tiny_model(), "int8")
 SYSTEM = (START_ID, *range(60, 90))
 
 
@@ -106,17 +106,17 @@ def test_a_cache_from_8_bit_is_near_the_cold_one(model: Any) -> None:
 
 
 def test_smaller_ones_stay_where_larger_ones_would_go(model: Any) -> None:
-    """Five chats of 64 tokens in room for three: in 8 bit all of them stay."""
-    plain, plain_store = engine_with(model, AsTheyAre(), tokens=192)
-    small, small_store = engine_with(model, InEightBit(torch.float32), tokens=192)
+    """Five chats of 64 tokens in room for four: in 8 bit all of them stay."""
+    plain, plain_store = engine_with(model, AsTheyAre(), tokens=256)
+    small, small_store = engine_with(model, InEightBit(torch.float32), tokens=256)
     for name in "abcde":
         reply(plain, SYSTEM, name)
         reply(small, SYSTEM, name)
-        assert small_store.figures().total_bytes <= 192 * BYTES_PER_TOKEN
-    assert list(plain_store.figures().by_conversation) == ["c", "d", "e"]
+        assert small_store.figures().total_bytes <= 256 * BYTES_PER_TOKEN
+    assert list(plain_store.figures().by_conversation) == ["b", "c", "d", "e"]
     assert list(small_store.figures().by_conversation) == list("abcde")
     assert small_store.figures().evicted == 0
-    reply(small, (*SYSTEM, *range(100, 180)), "f")  # 128 tokens: now some must go, oldest first
+    reply(small, (*SYSTEM, *range(100, 230)), "f")  # 192 tokens: now some must go, oldest first
     figures = small_store.figures()
     assert list(figures.by_conversation) == list("bcdef")[-len(figures.by_conversation) :]
     assert figures.total_bytes <= figures.bound_bytes
@@ -128,7 +128,7 @@ def test_pressure_makes_the_oldest_rest_also_without_another_chat(model: Any) ->
     with store.lend(None, SYSTEM, total_tokens=100):
         assert store.figures().by_conversation == {}  # no room even in 8 bit
     reply(engine, SYSTEM, "a")
-    engine, store = engine_with(model, InEightBit(torch.float32), tokens=160)
+    engine, store = engine_with(model, InEightBit(torch.float32), tokens=168)
     reply(engine, SYSTEM, "a")
     with store.lend(None, SYSTEM, total_tokens=100):
         assert store.figures().by_conversation == {"a": 64 * INT8_BYTES}

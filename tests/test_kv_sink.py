@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llama import END_ID, START_ID, finished, tiny_engine, tiny_model
+from tiny_llama import END_ID, START_ID, finished, tiny_engine, tiny_model, token_bytes
 
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.decode import Reader
@@ -19,7 +19,7 @@ from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.memory import CacheKind
 from chatbot.errors import EngineError, InputError
 
-BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 4
+BYTES_PER_TOKEN = token_bytes(tiny_model())
 PROMPT = (START_ID, *range(60, 120))
 
 
@@ -102,7 +102,7 @@ def test_turning_a_key_is_the_key_at_the_other_position(kind: str, shift: int) -
     reader.read(ids[max(0, -shift) :])
     here = cache.layers[0].contents(torch.float32)[0]
     moved = rotation(model, shift)(there[:, :, max(0, -shift) :])
-    torch.testing.assert_close(moved, here, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(moved, here, atol=0.01, rtol=0.01)
 
 
 @pytest.mark.parametrize("kind", ["16bit", "int8"])
@@ -112,7 +112,7 @@ def test_what_stays_is_where_it_then_stands(model: Any, kind: CacheKind) -> None
     drop_middle(model, cache, 4, 24)
     stays = (*PROMPT[:4], *PROMPT[24:])
     assert cache.get_seq_length() == len(stays)
-    tolerance = 1e-4 if kind == "16bit" else 0.04
+    tolerance = 0.01 if kind == "16bit" else 0.04
     fresh = filled(model, stays).layers[0].contents(torch.float32)
     kept = cache.layers[0].contents(torch.float32)
     for ours, theirs in zip(kept, fresh, strict=True):

@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from chatbot.engine.base import ChatFormat, EngineEvent, Finished, SamplingParams
+from chatbot.engine.decode import Reader
+from chatbot.engine.kv_layer import cache_bytes, new_cache
+from chatbot.engine.kv_policy import STEP_TOKENS
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.local import TransformersEngine
 from chatbot.engine.memory import CacheKind, PlanRequest, figures_of, make_plan
@@ -17,6 +20,13 @@ START_ID = 257
 PROMPT = (START_ID, *(f"{n} little words".encode()[n % 14] for n in range(70)))
 FIRST_LETTER = 0xAC00
 WINDOW_TOKENS = 96
+
+
+def token_bytes(model: Any, kind: CacheKind = "16bit") -> int:
+    """What one token takes in a cache of a model, measured."""
+    cache = new_cache(model, kind)
+    Reader(model, cache, ()).read(tuple(range(STEP_TOKENS)))
+    return cache_bytes(cache) // STEP_TOKENS
 
 
 class LetterTokenizer:

@@ -32,6 +32,7 @@ from chatbot.engine.ladder import (
     stopped_notice,
 )
 from chatbot.engine.loading import LoadedModel
+from chatbot.engine.local_samples import draw, samples_of, settle
 from chatbot.engine.memory_watch import MemoryWatch
 from chatbot.engine.model_turn import ModelTurn
 from chatbot.engine.process_memory import give_back_freed
@@ -124,7 +125,7 @@ class LocalReply:
             finish: Finish | None = "cancelled"
             try:
                 logits = yield from self._prefill(reader, way.piece_tokens)
-                finish = yield from self._decode(reader, logits)
+                finish = yield from self._answer(lease, reader, logits)
             except Stopped:
                 pass
             except GeneratorExit:
@@ -138,7 +139,8 @@ class LocalReply:
                 self._keep_prefix(lease, reader)
                 return None
             lease.keep(reader.held_ids)
-            reply.evicted_tokens, reply.notices = reader.dropped_tokens, reader.notices()
+            reply.evicted_tokens = reader.dropped_tokens
+            reply.notices = (*reply.notices, *reader.notices())
             if rest := reply.stream.finish():
                 yield TextDelta(rest)
         return finish
@@ -175,13 +177,35 @@ class LocalReply:
                 raise Stopped
         return logits
 
+    def _answer(
+        self, lease: Lease, reader: TokenReader, logits: torch.Tensor
+    ) -> Generator[EngineEvent, None, Finish]:
+        """Write token by token; without a cache, a short answer may be settled by a majority."""
+        shop, reply, number = self._shop, self._reply, self._shop.loaded.samples
+        if lease.cache is not None or number < 2 or self._conversation_id is None:
+            return (yield from self._decode(reader, logits))
+        samples = samples_of(reply.params, number, reply.stream.fresh, shop.stop_ids, logits.device)
+        model, prompt = shop.loaded.model, reply.prompt_ids
+        draw(model, prompt, logits, samples, lambda: shop.turn.call(reply.stopped))
+        won, notice = settle(samples)
+        reply.stream, reply.completion_tokens = won.stream, len(won.ids)
+        if won.stream.text:
+            yield TextDelta(won.stream.text)
+        if notice is not None:
+            reply.notices = (notice,)
+        if won.finish is not None:
+            return won.finish
+        with shop.turn.call(reply.stopped):
+            logits = reader.read(won.ids)
+        return (yield from self._decode(reader, logits, won.chooser))
+
     def _decode(
-        self, reader: TokenReader, logits: torch.Tensor
+        self, reader: TokenReader, logits: torch.Tensor, chooser: TokenChooser | None = None
     ) -> Generator[EngineEvent, None, Finish]:
         shop, reply = self._shop, self._reply
         # The penalty counts the reply's own tokens only: one on the prompt's would keep the model
         # from saying what the passages say (measured: benchmarks/demo_answers).
-        chooser = TokenChooser(reply.params, (), logits.device)
+        chooser = chooser or TokenChooser(reply.params, (), logits.device)
         while not reply.stopped():
             token = chooser.choose(logits)
             if token in shop.stop_ids:
@@ -212,6 +236,7 @@ class LocalReply:
             piece_tokens=way.piece_tokens,
             cache=way.cache,
             can_quantize=can_quantize(self._shop.loaded.model),
+            can_do_without=True,
             caller_shrinks=self._caller_shrinks,
         )
 

@@ -99,6 +99,7 @@ class TextStream:
 
     def __init__(self, tokenizer: ChatTokenizer, stops: Sequence[str] = ()) -> None:
         self._tokenizer = tokenizer
+        self._stops = tuple(stops)
         self._detokenizer = Detokenizer(tokenizer)
         self._matcher = StopMatcher(stops)
         self._ids: list[int] = []
@@ -124,6 +125,10 @@ class TextStream:
         if self.stopped or self.dropped_tail:
             return self._tokenizer.encode(self.text)
         return tuple(self._ids)
+
+    def fresh(self) -> TextStream:
+        """An empty one of the same tokenizer and stop strings."""
+        return TextStream(self._tokenizer, self._stops)
 
     def push(self, token_id: int) -> str:
         """New text of the reply; may be empty."""
