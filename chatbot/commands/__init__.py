@@ -10,8 +10,6 @@ COMMANDS = {
     "ingest": "read documents into the library",
     "import": "read chats from JSON files, ChatGPT's export among them",
     "export": "write a chat as JSON or Markdown",
-    "import": "read chats from JSON files, ChatGPT's export among them",
-    "export": "write a chat as JSON or Markdown",
     "context": "show the prompt that a question would have, without calling a model",
     "plan": "show what fits into memory before a model is loaded",
     "regress": "run suites of conversations, and say what a change broke",
