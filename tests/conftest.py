@@ -36,6 +36,15 @@ MODEL_CACHE = Path(os.environ.get("CHATBOT_CACHE_DIR") or default_cache_dir())
 PERSONAL_PREFIXES = ("CHATBOT_", "HF_", "HUGGING", "TRANSFORMERS_", "GRADIO_", "XDG_")
 
 
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """The cases of `conversations/*.yaml` are tests like all others."""
+    if file_path.suffix != ".yaml":
+        return None
+    from chatbot.regression.pytest_plugin import pytest_collect_file
+
+    return pytest_collect_file(file_path, parent)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def isolated_process() -> Iterator[None]:
     """No settings, keys or caches of whoever runs the tests, and nothing outside the machine."""

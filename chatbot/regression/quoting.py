@@ -14,13 +14,14 @@ from dataclasses import dataclass
 import prompts
 from chatbot.language import detect
 from retrieval.sentences import sentences
-from retrieval.words import content_terms
+from retrieval.words import content_terms, lexical_runs
 
-ENOUGH = 0.4
+ENOUGH = 0.51
 """Least share of the question's terms, by weight, that a sentence must hold to be quoted."""
 UNKNOWN = {"ko": "모르겠습니다.", "en": "I do not know."}
 NOTED = {"ko": "알겠습니다.", "en": "Noted."}
 _ASKS = re.compile(r"[?？]\s*$|(?:까|나요|은가요|뭐야|줘|주세요|줄래)[.!]?\s*$")
+_ASKING_WORDS = tuple("뭐 무엇 무슨 얼마 어디 누구 누가 언제 어느 어떤 몇 알려".split())
 _LEAD = re.compile(r"^(?:\[[^\]\n]{1,120}\]|[-*•])\s*")
 
 
@@ -45,10 +46,16 @@ def answer(question: str, messages: Sequence[PromptMessage]) -> str:
     language = "ko" if detect(question) == "ko" else "en"
     if not _ASKS.search(question.strip()):
         return NOTED[language]
-    asked = content_terms(question)
+    asked = _korean_stems(question) if language == "ko" else content_terms(question)
     quotes = list(_quotes(question, messages))
     best = _best(asked, quotes)
     return best.text if best else UNKNOWN[language]
+
+
+def _korean_stems(question: str) -> set[str]:
+    """The first two syllables of each word: what follows may be a particle or an ending."""
+    stems = (next((t for t in run if len(t) > 1), "") for run in lexical_runs(question))
+    return {stem for stem in stems if stem and not stem.startswith(_ASKING_WORDS)}
 
 
 def _best(asked: set[str], quotes: Sequence[_Quote]) -> _Quote | None:
