@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from chatbot.figures import Number, dates, numbers
+from chatbot.figures import MEASURES, Number, dates, numbers
 from chatbot.proper_names import english_names, identifiers, korean_names, korean_stem
 from chatbot.words import patterns, word_set
 from retrieval.words import STOP_TERMS, lexical_terms
 
+_UNITS = MEASURES - {"살"}
+"""A year of age is written like the stem of "live"."""
 RECENT_LINES = 6
 """"No, I meant Busan" has no subject of its own: it corrects one of so many lines before it."""
 _LEAST_SHARE = 0.34
@@ -105,6 +107,11 @@ def find_corrected(line: str, earlier: Sequence[str]) -> Change | None:
     return None if best is None else _change(line, earlier[best[1]], best[1])
 
 
+def names_day(line: str) -> bool:
+    """Whether a line names a day of the week."""
+    return bool(_WEEKDAY.search(line))
+
+
 def shares_subject(line: str, other: str) -> bool:
     """Whether both lines name the same subject, in words or by a name."""
     theirs = subject(other)
@@ -166,7 +173,7 @@ def subject(line: str) -> frozenset[str]:
     formal = word_set("no_subject")
     dated = {term for text in _DATE_NAMES.findall(line) for term in lexical_terms(text)}
     found = {term for term in english | korean if term and term not in formal}
-    return frozenset(found - dated - named)
+    return frozenset(found - dated - named - _UNITS)
 
 
 def _english(text: str) -> list[str]:

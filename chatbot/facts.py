@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import prompts
-from chatbot.corrections import MOVABLE, changed_values, find_corrected, shares_subject
+from chatbot.corrections import MOVABLE, changed_values, find_corrected, names_day, shares_subject
 from chatbot.figures import dates, numbers
 from chatbot.messages import Fact, Turn
 from chatbot.proper_names import english_names, identifiers, korean_names
@@ -59,7 +59,7 @@ class Salience:
 def salience(sentence: str) -> Salience:
     """How much of a sentence is specific: figures, names, preferences, decisions, corrections."""
     kinds: set[str] = set()
-    if numbers(sentence) or identifiers(sentence) or dates(sentence):
+    if numbers(sentence) or identifiers(sentence) or dates(sentence) or names_day(sentence):
         kinds.add("figure")
     if english_names(sentence) or korean_names(sentence):
         kinds.add("name")
@@ -111,13 +111,18 @@ def extract_facts(turns: Sequence[Turn]) -> tuple[Fact, ...]:
     return tuple(found.values())
 
 
-def linked(new: Sequence[Fact], before: Sequence[Fact] = ()) -> tuple[Found, ...]:
+def linked(
+    new: Sequence[Fact], before: Sequence[Fact] = (), listed: Sequence[Fact] = ()
+) -> tuple[Found, ...]:
     """Each new fact with the one it corrects, among `before` and the new ones ahead of it.
 
     `before` holds facts from the beginning of the chat, oldest first, also those that no list
-    carries any more: what has fallen out of the cap can be corrected all the same.
+    carries any more: what has fallen out of the cap can be corrected all the same. `listed` are
+    those of the list, with what they were before.
     """
-    known = list(before)
+    current = {fact.id: fact for fact in listed}
+    known = [current.pop(fact.id, fact) for fact in before]
+    known = [*current.values(), *known]
     found: list[Found] = []
     for fact in new:
         change = find_corrected(fact.text, [old.text for old in known])

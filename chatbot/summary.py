@@ -68,7 +68,8 @@ class Folder:
         ):
             return None
         state = backoff or FoldBackoff()
-        found = linked(extract_facts(turns), extract_facts(before))
+        listed = previous.facts if previous else ()
+        found = linked(extract_facts(turns), extract_facts(before), listed)
         run = FoldRun(self._tools, previous, tuple(turns), language, state, stop, found)
         return run.run(max_calls)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from chatbot.corrections import changed_values, values
 from chatbot.figures import dates, numbers
 from chatbot.fold_plan import transcript
+from chatbot.gate_binding import exchanged, reversed_preferences, turned_round
 from chatbot.gate_form import FORM_CHECKS, without_quotes
 from chatbot.language import Language, detect, script_shares
 from chatbot.messages import Finish, RollingSummary, Turn
@@ -123,6 +124,13 @@ def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
         reasons += _of_content(candidate.text, source)
         reasons += [f"invented: {word}" for word in invented(candidate.text, source)]
         reasons += [f"lost: {word}" for word in lost(candidate.text, source)]
+        reasons += [
+            f"turned round: {part}" for part in turned_round(candidate.text, source.all_text)
+        ]
+        reasons += [f"exchanged: {pair}" for pair in exchanged(candidate.text, source.all_text)]
+        reasons += [
+            f"exchanged: {pair}" for pair in reversed_preferences(candidate.text, source.all_text)
+        ]
         reasons += [f"no longer so: {word}" for word in outdated(candidate.text, source)]
     if not reasons and candidate.trimmed:
         return Verdict(True, ("trimmed at a sentence end",))

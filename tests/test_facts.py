@@ -102,7 +102,7 @@ def merged(
         return [Fact(line, "t", "m", pinned=line in pinned) for line in lines]
 
     known = make(old)
-    result = merge_facts(known, linked(make(new), known), cap_tokens=cap, count_tokens=count)
+    result = merge_facts(known, linked(make(new), listed=known), cap_tokens=cap, count_tokens=count)
     return [fact.text for fact in result]
 
 
