@@ -31,6 +31,12 @@
     history.replaceState(null, '', url);
   };
 
+  // The library sets the direction of every message in every update of a growing reply, and the
+  // browser then styles all of them anew; a value that stays the same need not be set.
+  const direction = Object.getOwnPropertyDescriptor(HTMLElement.prototype, 'dir');
+  Object.defineProperty(HTMLElement.prototype, 'dir', { ...direction,
+    set(value) { if (this.getAttribute('dir') !== value) direction.set.call(this, value); } });
+
   // ---- theme ----
   const dark = (on) => document.body.classList.toggle('dark', on);
   const applyTheme = () => { const choice = saved('theme'); if (choice) dark(choice === 'dark'); };
@@ -262,7 +268,8 @@
     .replace(/&#x000([0-9a-f]{2});/g, (_, code) => String.fromCharCode(parseInt(code, 16)));
   const label = () => {
     const words = byId('words');
-    if (words) document.documentElement.lang = words.lang;
+    // The same language set again would style the whole page anew.
+    if (words && document.documentElement.lang !== words.lang) document.documentElement.lang = words.lang;
     const box = document.querySelector('#msg textarea');
     if (box) box.setAttribute('aria-label', word('box.label'));
     for (const [name, key] of [['submit', 'box.send'], ['stop', 'box.stop']]) {
