@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -39,6 +40,27 @@ def talk(chat: Chat, store: Store, *, fold: bool) -> None:
                 say("summary", str(summary.covers))
 
 
+def edit(chat: Chat, store: Store) -> None:
+    """Edits questions and switches versions; every reply that was finished stays somewhere."""
+    conversation_id = store.create_conversation().id
+    say("conversation", conversation_id)
+    for number in itertools.count():
+        turns = store.load(conversation_id).turns
+        if number % 3 == 2:
+            first = turns[number % len(turns)]
+            events = chat.edit(conversation_id, first.id, f"Edit {number}: what about it?")
+        else:
+            events = chat.reply(conversation_id, f"Question {number}: what about the plan?")
+        for event in events:
+            if isinstance(event, TurnDone):
+                say("turn", event.turn.id)
+        say("busy")
+        if number % 3 == 2:
+            for versions in store.all_versions(conversation_id).values():
+                chat.switch_version(conversation_id, versions[0].id)
+                break
+
+
 def upload(library: Library, folder: Path) -> None:
     number = 0
     while True:
@@ -65,6 +87,8 @@ def main() -> None:
     chat = Chat(settings=settings, store=store, engine=engine, library=library)
     if phase == "upload":
         upload(library, folder)
+    if phase == "edit":
+        edit(chat, store)
     talk(chat, store, fold=phase == "fold")
 
 

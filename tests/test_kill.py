@@ -78,6 +78,26 @@ def test_turns_and_summaries(phase: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_edits_and_versions(tmp_path: Path) -> None:
+    """Whatever the kill cuts short: every finished reply is in the chat or in a version of it."""
+    chance = random.Random("edit")
+    for _ in range(ROUNDS // 2):
+        said = run_and_kill("edit", tmp_path, chance)
+        ((conversation_id,),) = of(said, "conversation")
+        with Store(tmp_path / "chats.db") as store:
+            conversation = store.load(conversation_id)
+            for turn in conversation.turns:
+                assert turn.finish != "running"
+                assert turn.id in {v.id for v in store.versions(conversation_id, turn.id)}
+        with sqlite3.connect(tmp_path / "chats.db") as database:
+            stored = {row[0] for row in database.execute("SELECT id FROM turns")}
+            owned = "SELECT id FROM conversations WHERE branch_of IS NULL OR branch_of IN ("
+            orphans = f"SELECT id FROM conversations EXCEPT {owned}SELECT id FROM conversations)"
+            assert database.execute(orphans).fetchall() == []
+        assert {turn_id for (turn_id,) in of(said, "turn")} <= stored
+
+
+@pytest.mark.slow
 def test_documents(tmp_path: Path) -> None:
     chance = random.Random("upload")
     for round_number in range(ROUNDS):
