@@ -71,6 +71,7 @@ class Chat:
             window=lambda: window_tokens(settings, engine),
             embedder=None if library is None else library.embedder,
         )
+        self._fold_job = job
         self._folding = Folding(queue, job)
         self._hands = Hands(
             store,
@@ -243,7 +244,11 @@ class Chat:
             self._answering.save_unsaved()
             self._folding.cancel(conversation_id)
             conversation, notices = self._prepare(conversation_id, text, replacing)
-            notices = (*window_notices(self._settings, self._engine), *notices)
+            notices = (
+                *window_notices(self._settings, self._engine),
+                *self._fold_job.take_notices(conversation_id),
+                *notices,
+            )
             maker = PromptMaker(
                 lambda budget: self.builder.build(conversation, text, budget).with_notices(notices),
                 self.builder.budget,

@@ -13,9 +13,9 @@ from itertools import takewhile
 
 from chatbot.engine.base import Engine, SamplingParams
 from chatbot.fold_call import SummaryCall, sentence_vectors
-from chatbot.fold_types import CallModel, FoldSettings
+from chatbot.fold_types import CallModel, FoldSettings, refusal_notice
 from chatbot.language import Language
-from chatbot.messages import Conversation
+from chatbot.messages import Conversation, Notice
 from chatbot.prompting import PromptBuilder
 from chatbot.settings import Settings
 from chatbot.store import Store
@@ -48,6 +48,7 @@ class FoldJob:
         self._window = window
         self._embedder = embedder
         self._backoffs: dict[str, FoldBackoff] = {}
+        self._refusals: dict[str, Notice] = {}
 
     def __call__(self, conversation_id: str, stop: threading.Event) -> bool:
         """Fold if it is due, with at most one summary; whether more is due after it.
@@ -58,6 +59,11 @@ class FoldJob:
         if not more and not stop.is_set() and self._engine.info.keeps_cache:
             self._warm(self._store.load(conversation_id), stop)
         return more
+
+    def take_notices(self, conversation_id: str) -> tuple[Notice, ...]:
+        """What the user should know of the folds since this was asked last; told only once."""
+        notice = self._refusals.pop(conversation_id, None)
+        return () if notice is None else (notice,)
 
     def _warm(self, conversation: Conversation, stop: threading.Event) -> None:
         """Let the engine read all of the next prompt that is known before its question."""
@@ -97,6 +103,8 @@ class FoldJob:
         self._store.add_fold_decisions(conversation_id, result.decisions)
         for decision in result.decisions:
             log.info("Fold up to turn %d: %s", decision.covers, "; ".join(decision.reasons))
+            if result.model_calls and not decision.accepted:
+                self._refusals[conversation_id] = refusal_notice(decision)
         if result.summary is None:
             return False
         covers = result.summary.covers

@@ -149,7 +149,7 @@ class FoldRun:
             reply = ModelReply(*self.tools.call_model(system, user, cap))
         except (ChatbotError, OSError, RuntimeError, ValueError) as error:
             self._note(f"model call failed: {error}")
-            self.refused = False
+            self.refused = True
             return None
         self.cancelled = reply.finish == "cancelled"
         text = tidy(reply.text)

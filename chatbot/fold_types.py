@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from chatbot.extractive import Embed
 from chatbot.fold_plan import FoldBackoff
-from chatbot.messages import Finish, FoldDecision, RollingSummary
+from chatbot.messages import Finish, FoldDecision, Notice, RollingSummary
 from retrieval.types import CountTokens
 
 
@@ -52,6 +52,16 @@ class FoldResult:
     model_calls: int
     backoff: FoldBackoff
     covered_all: bool = True
+
+
+def refusal_notice(decision: FoldDecision) -> Notice:
+    """What a user is told of a summary that was refused."""
+    reason = "; ".join(decision.reasons)
+    text = (
+        f"A summary of the older turns was refused ({reason}). The turns are all kept and searched "
+        "for what a question needs; another summary is made soon."
+    )
+    return Notice("summary_refused", text, {"reason": reason})
 
 
 @dataclass(frozen=True, slots=True)

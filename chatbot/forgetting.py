@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from chatbot.extractive import extractive_summary
+from chatbot.facts import STEP
 from chatbot.messages import (
     Conversation,
     Dropped,
@@ -91,8 +92,8 @@ def scrubbed(
 
 
 def _blank_earlier(fact: Fact, said: str) -> Fact:
-    is_of_it = bool(fact.earlier) and fact.earlier.rstrip(" …") in said
-    return replace(fact, earlier="") if is_of_it else fact
+    kept = [line for line in fact.earlier.split(STEP) if line.rstrip(" …") not in said]
+    return replace(fact, earlier=STEP.join(kept))
 
 
 def _without_words_of(text: str, turn: Turn, others: Sequence[Turn]) -> str:

@@ -148,8 +148,11 @@ def test_a_failing_model_is_no_error(error: Exception) -> None:
 
     model = Model(fail)
     before = RollingSummary("Ana lives in Bergen.", 2, 4)
-    result = folded(folder(model).fold(before, TURNS, language="en", max_calls=3))
+    first = folded(folder(model).fold(before, TURNS, language="en", max_calls=3))
+    assert first.summary is None, "what was there stays as it is"
     assert len(model.calls) == 1, "a failure is not tried again at once"
+    assert "failed" in first.decisions[0].reasons[0]
+    result = folded_at_last(folder(model), before, TURNS)
     assert summary_of(result).text.startswith(before.text)
     assert summary_of(result).covers == 5
     assert "failed" in result.decisions[0].reasons[0]
