@@ -26,7 +26,14 @@ from retrieval.load import LoadLimits
 from retrieval.narrow import narrow
 from retrieval.rerank import Reranker, rerank
 from retrieval.search import search
-from retrieval.types import CountTokens, DocumentInfo, IngestReport, Passage, RetrievalError
+from retrieval.types import (
+    CountTokens,
+    DocumentInfo,
+    IngestReport,
+    PageSpan,
+    Passage,
+    RetrievalError,
+)
 from retrieval.unpack import is_archive, unpack
 
 __all__ = ["DEFAULT_LIMITS", "IngestProgress", "Library", "walk"]
@@ -187,6 +194,10 @@ class Library:
         """First and last page of these characters; None, None without pages or document."""
         spans = self._index.page_spans(document_id)
         return pages_of(spans, [page.start for page in spans], start, end)
+
+    def page_spans(self, document_id: str) -> tuple[PageSpan, ...]:
+        """Where its pages lie in the text of a document; () without pages or document."""
+        return self._index.page_spans(document_id)
 
     def removed_lines(self, document_id: str) -> tuple[tuple[str, int], ...]:
         """What cleaning took for running headers and footers: a line of each kind, how many."""
