@@ -21,6 +21,7 @@ from chatbot.folding import Folding
 from chatbot.hands import Hands
 from chatbot.messages import Conversation, Fact, Notice, PromptTrace, Version
 from chatbot.prompting import PromptBuilder
+from chatbot.recall_vectors import RecallVectors
 from chatbot.reply_queue import ReplyQueue
 from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
@@ -52,9 +53,16 @@ class Chat:
     """
 
     def __init__(
-        self, *, settings: Settings, store: Store, engine: Engine, library: Library | None = None
+        self,
+        *,
+        settings: Settings,
+        store: Store,
+        engine: Engine,
+        library: Library | None = None,
+        vectors: RecallVectors | None = None,
     ) -> None:
         self._settings = settings
+        self._vectors = vectors
         self._store = store
         self._engine = engine
         self._library = library
@@ -198,12 +206,19 @@ class Chat:
         self._answering.forget(conversation_id)
         if self._builder is not None:
             self._builder.forget(conversation_id)
+        elif self._vectors is not None:
+            self._vectors.forget(conversation_id)
         self._engine.forget(conversation_id)
 
     def delete(self, conversation_id: str) -> None:
         """Delete a conversation with its branches, stopping a reply in it."""
         self.forget(conversation_id)
         self._store.delete(conversation_id)
+
+    def wake_recall(self) -> None:
+        """Load the model that finds old turns by meaning, in the background, if it is needed."""
+        if self._vectors is not None:
+            self._vectors.wake()
 
     def wait_for_folds(self, timeout_s: float | None = None) -> bool:
         """Wait until no summary is being made. False when the time is up first."""
@@ -215,6 +230,8 @@ class Chat:
         self._folding.close()
         if self._answering.has_unsaved:
             self._answering.save_unsaved()
+        if self._vectors is not None:
+            self._vectors.close()
 
     @property
     def builder(self) -> PromptBuilder:
@@ -222,7 +239,9 @@ class Chat:
         tokenizer = self._engine.tokenizer
         with self._lock:
             if self._builder is None or self._builder.encoder.tokenizer.name != tokenizer.name:
-                self._builder = PromptBuilder(tokenizer, self._settings, self._library)
+                self._builder = PromptBuilder(
+                    tokenizer, self._settings, self._library, vectors=self._vectors
+                )
             return self._builder
 
     def budget(self) -> ContextBudget:

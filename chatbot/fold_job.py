@@ -1,6 +1,7 @@
 """One step of folding a stored conversation: read it, fold what is due, store the new summary.
 
-When nothing more is due, the front of the next prompt is read ahead, while the user reads.
+When nothing more is due, the front of the next prompt is read ahead, and old turns get the vectors
+by which recall finds them, while the user reads.
 """
 
 from __future__ import annotations
@@ -58,6 +59,10 @@ class FoldJob:
         more = self._fold(conversation_id, stop)
         if not more and not stop.is_set() and self._engine.info.keeps_cache:
             self._warm(self._store.load(conversation_id), stop)
+        if not more and not stop.is_set():
+            builder = self._builder()
+            budget = builder.budget(self._window())
+            builder.embed(self._store.load(conversation_id), budget, stop=stop)
         return more
 
     def take_notices(self, conversation_id: str) -> tuple[Notice, ...]:

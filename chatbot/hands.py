@@ -150,7 +150,7 @@ class Hands:
         )
 
     def _forget_caches(self, conversation_id: str) -> None:
-        self.builder().forget(conversation_id)
+        self.builder().keep_only(self.store.load(conversation_id))
         self.engine.forget(conversation_id)
 
 

@@ -11,6 +11,7 @@ from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.engine.tokenizers import load_tokenizer
 from chatbot.errors import SettingsError, StoreError
+from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
@@ -85,6 +86,13 @@ def build_reranker(settings: Settings) -> Reranker | None:
 def count_with(tokenizer: ChatTokenizer) -> CountTokens:
     """The function that tells how many tokens a text has."""
     return lambda text: len(tokenizer.encode(text))
+
+
+def open_recall_vectors(settings: Settings, library: Library) -> RecallVectors | None:
+    """The vectors of old turns, made by the library's model; None where there are to be none."""
+    if library.embedder is None or settings.recall_vectors == "off" or settings.recall_share <= 0:
+        return None
+    return RecallVectors(library.embedder, settings.data_dir / "recall.db")
 
 
 def open_library(

@@ -139,15 +139,29 @@ class PromptBuilder:
     def embed(
         self,
         conversation: Conversation,
+        budget: ContextBudget,
         *,
         stop: threading.Event | None = None,
         limit_tokens: int | None = None,
     ) -> None:
-        """Make vectors for old turns that have none yet, so that recall finds them by meaning.
+        """Make vectors for turns that are no longer in the prompt and have none yet, so that
+        recall finds them by meaning.
 
         Takes seconds; a prompt never waits for it. Ends early when `stop` is set.
         """
-        self._recaller.embed(conversation, stop=stop, limit_tokens=limit_tokens)
+        turns = self.turns_left_out(conversation, budget)
+        if turns:
+            self._recaller.embed(conversation, turns, stop=stop, limit_tokens=limit_tokens)
+
+    def turns_left_out(self, conversation: Conversation, budget: ContextBudget) -> int:
+        """So many of the oldest turns may be missing from a prompt: those folded, or any."""
+        if self._unfolded_tokens(conversation, budget) > budget.limit_tokens:
+            return len(conversation.turns)
+        return conversation.summary.covers if conversation.summary else 0
+
+    def keep_only(self, conversation: Conversation) -> None:
+        """Drop what recall keeps of turns that are no longer in the conversation."""
+        self._recaller.keep_only(conversation)
 
     def forget(self, conversation_id: str) -> None:
         """Drop what recall keeps about a conversation; it is made again at need."""

@@ -49,13 +49,18 @@ class RecallIndexes:
         the model is loaded."""
         if self._vectors is None:
             return
-        index = self.of(conversation)
-        self._vectors.keep_only(conversation.id, index.texts())
-        texts = index.texts(turns)
+        self.keep_only(conversation)
+        texts = self.of(conversation).texts(turns)
         if limit_tokens is not None:
             used = list(accumulate(self._count_tokens(text) for text in texts))
             texts = texts[: bisect_right(used, limit_tokens)]
         self._vectors.embed(conversation.id, texts, stop=stop)
+
+    def keep_only(self, conversation: Conversation) -> None:
+        """Drop the texts and vectors of turns that are no longer in the conversation."""
+        index = self.of(conversation)
+        if self._vectors is not None:
+            self._vectors.keep_only(conversation.id, index.texts())
 
     def forget(self, conversation_id: str) -> None:
         """Drop what is known of a conversation, its vectors as well."""

@@ -61,6 +61,7 @@ class RecallVectors:
         self._known: OrderedDict[str, dict[bytes, Kept]] = OrderedDict()
         self._asked: OrderedDict[str, Vectors] = OrderedDict()
         self._failed = False
+        self._waking: threading.Thread | None = None
         self._database = None if path is None else self._opened(path)
 
     def known(self, conversation_id: str) -> Mapping[bytes, Kept]:
@@ -128,6 +129,8 @@ class RecallVectors:
         # Those of another model are only in the file.
         gone = self._stored(conversation_id) - wanted
         if gone:
+            with self._lock:
+                self._asked.clear()
             statement = "DELETE FROM vectors WHERE conversation = ? AND digest = ?"
             self._delete(statement, [(conversation_id, key) for key in gone])
 
@@ -135,10 +138,22 @@ class RecallVectors:
         """Drop all vectors of a conversation."""
         with self._lock:
             self._known.pop(conversation_id, None)
+            self._asked.clear()
         self._delete("DELETE FROM vectors WHERE conversation = ?", [(conversation_id,)])
+
+    def wake(self) -> None:
+        """Load the model in the background if vectors are kept that a question may be compared
+        with, so that the first question after a start need not wait for it."""
+        if self._waking is None and self._database is not None and self._has_any():
+            self._waking = threading.Thread(
+                target=self.query, args=("Wake up.",), name="recall-wake", daemon=True
+            )
+            self._waking.start()
 
     def close(self) -> None:
         """Close the file. Idempotent."""
+        if self._waking is not None:
+            self._waking.join()  # a library that is half loaded must not meet the program's end
         if self._database is not None:
             self._database.close()
             self._database = None
@@ -172,6 +187,17 @@ class RecallVectors:
             self._fail(error)
             return {}
         return {key: np.frombuffer(blob, dtype=np.float16) for key, blob in rows}
+
+    def _has_any(self) -> bool:
+        assert self._database is not None
+        try:
+            with self._database.read() as connection:
+                statement = "SELECT 1 FROM vectors WHERE model = ? LIMIT 1"
+                row = connection.execute(statement, (self._embedder.name,)).fetchone()
+        except RetrievalError as error:
+            self._fail(error)
+            return False
+        return row is not None
 
     def _stored(self, conversation_id: str) -> set[bytes]:
         if self._database is None:

@@ -48,7 +48,6 @@ class Recaller:
     ) -> None:
         self._settings = settings
         self._indexes = RecallIndexes(count_tokens, vectors)
-        self._embeds = vectors is not None
 
     def recalled(
         self,
@@ -85,18 +84,17 @@ class Recaller:
     def embed(
         self,
         conversation: Conversation,
+        turns: int,
         *,
         stop: threading.Event | None = None,
         limit_tokens: int | None = None,
     ) -> None:
-        """Make the vectors that are missing; see `RecallIndexes.embed`. Does nothing as long as
-        all turns are in the prompt anyway."""
-        covered = _covered(conversation)
-        if not self._embeds or self._settings.recall_share <= 0:
-            return
-        if covered or self._settings.summary == "off":
-            turns = covered or len(conversation.turns)
-            self._indexes.embed(conversation, turns=turns, stop=stop, limit_tokens=limit_tokens)
+        """Make the vectors of the first `turns` that are missing; see `RecallIndexes.embed`."""
+        self._indexes.embed(conversation, turns=turns, stop=stop, limit_tokens=limit_tokens)
+
+    def keep_only(self, conversation: Conversation) -> None:
+        """Drop what is known of turns that are no longer in the conversation."""
+        self._indexes.keep_only(conversation)
 
     def forget(self, conversation_id: str) -> None:
         """Drop what is known of a conversation, vectors included."""

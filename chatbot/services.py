@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chatbot.chat import Chat
 from chatbot.engine.base import Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
-from chatbot.parts import load_engine, make_private, open_library, use_prompts
+from chatbot.parts import load_engine, make_private, open_library, open_recall_vectors, use_prompts
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.pipeline import Library
@@ -49,6 +49,7 @@ def build_services(
             settings, lambda text: len(ready.tokenizer.encode(text)), progress=progress
         )
         stack.callback(library.close)
-        chat = Chat(settings=settings, store=store, engine=ready, library=library)
+        vectors = open_recall_vectors(settings, library)
+        chat = Chat(settings=settings, store=store, engine=ready, library=library, vectors=vectors)
         stack.pop_all()
         return Services(settings, store, library, ready, chat)

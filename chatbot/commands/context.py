@@ -24,11 +24,12 @@ from chatbot.console import Console
 from chatbot.engine.base import ChatTokenizer
 from chatbot.engine.memory import figures_of
 from chatbot.engine.models import read_config
-from chatbot.errors import InputError
+from chatbot.errors import ChatbotError, InputError
 from chatbot.interchange import read_conversation, trace_record
 from chatbot.messages import Conversation, PromptTrace
-from chatbot.parts import count_with, load_model_tokenizer, open_library
+from chatbot.parts import build_embedder, count_with, load_model_tokenizer, open_library
 from chatbot.prompting import PromptBuilder
+from chatbot.recall_vectors import RecallVectors
 from chatbot.records import new_id
 from chatbot.settings import Settings, flags_of, load_settings
 from chatbot.windows import DEMO_WINDOW_TOKENS, MAX_WINDOW_TOKENS
@@ -37,6 +38,8 @@ from retrieval.pipeline import Library
 
 MIN_WINDOW_TOKENS = 64
 """The settings refuse less."""
+EMBEDDED_TOKENS = 16_000
+"""So much of the old turns gets vectors here, the user's own words first: some seconds."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,6 +93,10 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         conversation = fold_imported(
             conversation, builder, settings, window_tokens=window, console=console
         )
+        if builder.turns_left_out(conversation, budget):
+            vectors = _recall_vectors(settings, library, console)
+            builder = PromptBuilder(tokenizer, settings, library, vectors=vectors)
+            builder.embed(conversation, budget, limit_tokens=EMBEDDED_TOKENS)
         for question in questions:
             scope = replace(conversation, document_ids=_scope(question, ids))
             _show(question, builder.build(scope, question.text, budget).trace, arguments, console)
@@ -123,6 +130,22 @@ def _limited(arguments: argparse.Namespace, settings: Settings) -> Settings:
         )
     flags = flags_of(arguments)
     return load_settings({**flags, "window_tokens": limit + reply, "reply_tokens": reply})
+
+
+def _recall_vectors(
+    settings: Settings, library: Library | None, console: Console
+) -> RecallVectors | None:
+    """Old turns are found by their words alone where the embedding model is not to be had."""
+    if settings.recall_vectors == "off" or settings.recall_share <= 0:
+        return None
+    if library is not None:
+        return None if library.embedder is None else RecallVectors(library.embedder)
+    try:
+        embedder = build_embedder(settings, progress=console.model_progress)
+    except ChatbotError as error:
+        console.note(f"Old turns are found by their words only: {error}")
+        return None
+    return None if embedder is None else RecallVectors(embedder)
 
 
 def _window_tokens(settings: Settings) -> int:

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         closing(build_services(settings, progress=console.model_progress)) as services,
         _failure_told(services.engine, console),
     ):
+        services.chat.wake_recall()
         # The page's library takes seconds to import: the model loads meanwhile.
         from chatbot.ui.server import serve
 
