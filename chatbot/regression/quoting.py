@@ -21,7 +21,7 @@ ENOUGH = 0.51
 UNKNOWN = {"ko": "모르겠습니다.", "en": "I do not know."}
 NOTED = {"ko": "알겠습니다.", "en": "Noted."}
 _ASKS = re.compile(r"[?？]\s*$|(?:까|나요|은가요|뭐야|줘|주세요|줄래)[.!]?\s*$")
-_ASKING_WORDS = tuple("뭐 무엇 무슨 얼마 어디 누구 누가 언제 어느 어떤 몇 알려".split())
+_ASKING_WORDS = ("뭐", "무엇", "무슨", "얼마", "어디", "누구", "누가", "언제", "어느", "어떤", "몇")
 _LEAD = re.compile(r"^(?:\[[^\]\n]{1,120}\]|[-*•])\s*")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,6 +16,7 @@ from chatbot.regression.results import CaseResult, RunResult
 from chatbot.regression.sampling import RunOptions, run_case
 from chatbot.regression.suite import Case, Suite
 from chatbot.regression.target import SCRIPTED, Workshop
+from chatbot.regression.workers import run_in_processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,29 +60,34 @@ def run_suite(
     cases: Sequence[Case],
     options: RunOptions,
     *,
+    n_workers: int = 1,
     on_case: OnCase = lambda _: None,
     progress: Progress = ignore_progress,
 ) -> RunResult:
     """Run the cases. Ctrl-C ends it with what is done.
 
-    Raises SettingsError before anything is run, and ModelError when the model cannot be loaded.
+    Raises SettingsError before anything is run, ModelError when the model cannot be loaded, and
+    InputError for more than one worker with a model, which would be loaded in each.
     """
     for case in cases:
-        options.settings(case)
+        if options.settings(case).model != SCRIPTED and n_workers > 1:
+            raise InputError("Several --workers need --model scripted; leave the flag out.")
     started, began = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
     results: list[CaseResult] = []
     interrupted = False
     with Workshop(progress=progress) as workshop:
         mark = fingerprint(suite, options, workshop)
         try:
-            for result in _results(cases, options, workshop):
-                results.append(result)
-                on_case(_progressed(results, len(cases), time.perf_counter() - started))
+            made = _results(cases, options, workshop, suite.files, n_workers)
+            with closing(made):
+                for result in made:
+                    results.append(result)
+                    on_case(_progressed(results, len(cases), time.perf_counter() - started))
         except KeyboardInterrupt:
             interrupted = True
     return RunResult(
         fingerprint=mark,
-        cases=tuple(results),
+        cases=_in_order(cases, results),
         started=began,
         duration_s=time.perf_counter() - started,
         interrupted=interrupted,
@@ -95,11 +102,21 @@ def _left_out(suite: Suite, results: Sequence[CaseResult]) -> tuple[str, ...]:
 
 
 def _results(
-    cases: Sequence[Case], options: RunOptions, workshop: Workshop
-) -> Iterator[CaseResult]:
-    for case in cases:
-        reason = skip_reason(case, options)
-        yield skipped_case(case, reason) if reason else run_case(case, options, workshop)
+    cases: Sequence[Case], options: RunOptions, workshop: Workshop, files: Sequence[str], n: int
+) -> Generator[CaseResult, None, None]:
+    reasons = {case.id: skip_reason(case, options) for case in cases}
+    yield from (skipped_case(case, reasons[case.id]) for case in cases if reasons[case.id])
+    wanted = [case for case in cases if not reasons[case.id]]
+    if n > 1 and len(wanted) > 1:
+        yield from run_in_processes(files, wanted, options, n)
+    else:
+        yield from (run_case(case, options, workshop) for case in wanted)
+
+
+def _in_order(cases: Sequence[Case], results: Sequence[CaseResult]) -> tuple[CaseResult, ...]:
+    """Results as their cases stand in the suite, however they came in."""
+    found = {result.id: result for result in results}
+    return tuple(found[case.id] for case in cases if case.id in found)
 
 
 def skip_reason(case: Case, options: RunOptions) -> str:

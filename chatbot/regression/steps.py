@@ -51,7 +51,7 @@ class Step:
 
     def question(self, number: int) -> str:
         """What the user says the `number`th time, counted from 1."""
-        return self.user.replace("{i}", str(number))
+        return self.user.replace("{i}", str(number)) if self.repeat > 1 else self.user
 
 
 def read_step(

@@ -6,6 +6,7 @@ documents of a case, which is copied.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -33,6 +34,9 @@ from retrieval.pipeline import Library
 SCRIPTED = "scripted"
 """Model and embedding model that need nothing: replies come from the suite."""
 SCRIPTED_WINDOW_TOKENS = 131_072
+STORE, LIBRARY = "chats.db", "library"
+MEMORY_FOLDER = Path("/dev/shm")
+MEMORY_FOLDER_BYTES = 1 << 30
 _SAMPLE_ONLY = frozenset({
     "data_dir", "host", "port", "language", "debug", "embedding_model", "system_prompt",
     "reply_tokens", "temperature", "top_p", "repetition_penalty", "seed", "stop", "summary",
@@ -50,7 +54,9 @@ class Workshop:
         self._progress = progress
         self._stack = ExitStack()
         self._folder = Path(
-            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="chatbot-regress-"))
+            self._stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="chatbot-regress-", dir=_quick_folder())
+            )
         )
         self._loaded: tuple[str, LazyEngine] | None = None
         self._embedders: dict[str, Embedder | None] = {}
@@ -114,31 +120,30 @@ class Workshop:
         embedder = self.embedder(settings)
         self._samples += 1
         folder = self._folder / f"sample-{self._samples}"
-        folder.mkdir()
-        if documents:
-            ready = self._ingested(settings, documents, engine, embedder)
-            shutil.copytree(ready, folder / "library")
+        shutil.copytree(self._prepared(settings, documents, engine, embedder), folder)
         return Target(folder, settings, engine, embedder)
 
-    def _ingested(
+    def _prepared(
         self,
         settings: Settings,
         documents: Sequence[SuiteDocument],
         engine: Engine,
         embedder: Embedder | None,
     ) -> Path:
-        """The folder of a library with these documents, made once for all samples."""
+        """A data folder without chats but with these documents, made once for all samples."""
         key = [
             [document.name for document in documents],
             [settings.chunk_min_tokens, settings.chunk_max_tokens, settings.max_upload_mb],
             [engine.tokenizer.name, embedder.name if embedder else ""],
         ]
-        folder = self._folder / f"library-{digest(key, [d.path for d in documents])}"
+        folder = self._folder / f"ready-{digest(key, [d.path for d in documents])}"
         if folder.exists():
             return folder
         making = folder.with_suffix(".making")
         shutil.rmtree(making, ignore_errors=True)
-        with closing(open_library(making, settings, engine, embedder)) as library:
+        making.mkdir()
+        Store(making / STORE).close()
+        with closing(open_library(making / LIBRARY, settings, engine, embedder)) as library:
             for document in documents:
                 ingest(library, document.path, document.name)
         making.rename(folder)
@@ -149,6 +154,13 @@ class Workshop:
             self._progress(status.message, status.progress)
         if status.state == "failed":
             raise ModelError(status.message)
+
+
+def _quick_folder() -> Path | None:
+    """Where files are kept in memory, if there is such a place: no sample must outlive its run."""
+    if not os.access(MEMORY_FOLDER, os.W_OK):
+        return None
+    return MEMORY_FOLDER if shutil.disk_usage(MEMORY_FOLDER).free > MEMORY_FOLDER_BYTES else None
 
 
 class Target:
@@ -167,9 +179,9 @@ class Target:
 
     def _open(self) -> None:
         with ExitStack() as stack:
-            self.store = stack.enter_context(closing(Store(self._folder / "chats.db")))
+            self.store = stack.enter_context(closing(Store(self._folder / STORE)))
             self.library = open_library(
-                self._folder / "library", self.settings, self.engine, self.embedder
+                self._folder / LIBRARY, self.settings, self.engine, self.embedder
             )
             stack.callback(self.library.close)
             self.chat = Chat(

@@ -15,9 +15,14 @@ def holds(text: str, wanted: str) -> bool:
     return plain(wanted) in plain(text)
 
 
+def printable(text: str) -> str:
+    """Without characters that steer a terminal or that XML cannot hold."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+
+
 def excerpt(text: str, most: int = 160) -> str:
     """A text on one line, shortened in the middle with a mark when it is long."""
-    line = " ".join(text.split())
+    line = " ".join(printable(text).split())
     if len(line) <= most:
         return line
     half = (most - 3) // 2
