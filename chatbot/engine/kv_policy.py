@@ -125,19 +125,21 @@ def tokens_to_reserve(
 def cache_bound(plan: MemoryPlan, wanted_bytes: int, bytes_per_token: int) -> CacheBound:
     """The bound of the settings, or half of the memory that the plan leaves; the window within it.
 
-    `wanted_bytes` 0 computes the bound: one full window at least, `WINDOWS_AT_MOST` at most.
-    Raises SettingsError when the bound does not hold even the smallest window.
+    `wanted_bytes` 0 computes the bound: one full window for each reply at once at least,
+    `WINDOWS_AT_MOST` at most. Raises SettingsError when the bound does not hold even the smallest
+    window for each of them.
     """
-    full = capacity_tokens(plan.window_tokens) * bytes_per_token
+    replies = plan.replies_at_once
+    full = replies * capacity_tokens(plan.window_tokens) * bytes_per_token
     if not wanted_bytes:
         spare = min(plan_bytes_left(plan) // 2, WINDOWS_AT_MOST * full)
         return CacheBound(max(full, spare), plan.window_tokens)
-    holds = wanted_bytes // (bytes_per_token * STEP_TOKENS) * STEP_TOKENS
+    holds = wanted_bytes // (replies * bytes_per_token * STEP_TOKENS) * STEP_TOKENS
     if holds < MIN_WINDOW_TOKENS:
-        least = MIN_WINDOW_TOKENS * bytes_per_token
+        least = replies * MIN_WINDOW_TOKENS * bytes_per_token
         message = (
-            f"kv_cache_bytes {wanted_bytes} holds {holds} tokens of this model; choose at least "
-            f"{least}, or 0 to have it computed."
+            f"kv_cache_bytes {wanted_bytes} holds {holds} tokens of this model for each reply; "
+            f"choose at least {least}, or 0 to have it computed."
         )
         raise SettingsError(message)
     return CacheBound(wanted_bytes, min(plan.window_tokens, holds))

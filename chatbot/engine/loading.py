@@ -21,9 +21,9 @@ from chatbot.engine.memory import (
     kv_bytes_per_token,
 )
 from chatbot.engine.models import ModelFiles, locate, read_config
-from chatbot.engine.planning import advice, best_plan
+from chatbot.engine.planning import advice, best_plan, too_many_replies
 from chatbot.engine.window import checked_window
-from chatbot.errors import ModelError
+from chatbot.errors import ModelError, SettingsError
 from chatbot.settings import Settings
 
 
@@ -98,6 +98,7 @@ def load_model(
         cache_policy=cache_policy(settings),
         with_cache=settings.kv_cache != "none",
         samples=settings.self_consistency_samples,
+        replies_at_once=settings.max_concurrent_replies,
     )
 
 
@@ -120,6 +121,7 @@ def info_of(loaded: LoadedModel) -> EngineInfo:
             "kv_cache_dtype": loaded.plan.cache if loaded.with_cache else "none",
             "attention": str(loaded.model.config._attn_implementation),
             "prefill_piece_tokens": loaded.piece_tokens,
+            "max_concurrent_replies": loaded.replies_at_once,
         },
     )
 
@@ -153,6 +155,7 @@ def request_of(settings: Settings, figures: ModelFigures, *, device: str) -> Pla
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=device == "cuda",
         caches=cache_kinds(settings),
+        replies_at_once=settings.max_concurrent_replies,
     )
 
 
@@ -167,6 +170,8 @@ def checked_plan(settings: Settings, figures: ModelFigures) -> MemoryPlan:
     plan = best_plan(figures, available, request)
     if not plan.fits:
         raise ModelError(does_not_fit(settings.model, plan, figures, request))
+    if sentence := too_many_replies(figures, plan, request):
+        raise SettingsError(sentence)
     cache_bound(plan, settings.kv_cache_bytes, plan.kv_bytes_per_token)
     return plan
 

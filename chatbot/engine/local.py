@@ -69,7 +69,7 @@ class TransformersEngine:
         self._loaded: LoadedModel | None = loaded
         self._tokenizer = tokenizer
         self._store = store or store_for(loaded)
-        self._places = FairLock()
+        self._places = FairLock(loaded.replies_at_once)
         self._info = info_of(loaded)
         on_cuda = loaded.device == "cuda"
         parts = (*loaded.model.parameters(), *loaded.model.buffers())

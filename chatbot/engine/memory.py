@@ -66,10 +66,12 @@ class MemoryPlan:
     available_bytes: int
     largest_window_tokens: int
     """Largest window that fits, at most the model's own; 0 when not even the smallest does."""
+    replies_at_once: int = 1
+    """Each has a whole window of cache; they take turns at the model, so the work counts once."""
 
     @property
     def kv_bytes(self) -> int:
-        return self.kv_bytes_per_token * self.window_tokens
+        return self.kv_bytes_per_token * self.window_tokens * self.replies_at_once
 
     @property
     def total_bytes(self) -> int:
@@ -97,6 +99,7 @@ class PlanRequest:
     """Bytes of an unpacked number: 2, or 4 where a CPU has no fast 16-bit arithmetic."""
     caches: tuple[CacheKind, ...] = ()
     """Those to choose from, best first; none given: `cache` alone."""
+    replies_at_once: int = 1
 
 
 def figures_of(config: Mapping[str, Any]) -> ModelFigures:
@@ -201,7 +204,7 @@ def make_plan(
 
     def fits(window_tokens: int) -> bool:
         working = working_bytes(figures, request.piece_tokens, window_tokens, value_bytes)
-        return per_token * window_tokens + working <= left
+        return request.replies_at_once * per_token * window_tokens + working <= left
 
     largest = _largest(fits, figures.window_tokens)
     # When nothing fits, the wanted window shows by how much.
@@ -218,6 +221,7 @@ def make_plan(
         reserve_bytes=reserve,
         available_bytes=available_bytes,
         largest_window_tokens=largest,
+        replies_at_once=request.replies_at_once,
     )
 
 

@@ -51,6 +51,7 @@ def plan_command(settings: Settings, device_memory: str | None = None) -> dict[s
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=on_cuda,
         caches=cache_kinds(settings),
+        replies_at_once=settings.max_concurrent_replies,
     )
     report = plan_report(figures, memory.available_bytes, request)
     return {
@@ -108,6 +109,8 @@ def plan_report(
 
 def advice(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> list[str]:
     """What to do, best first; empty when the plan fits with the whole wanted window."""
+    if refused := too_many_replies(figures, plan, request):
+        return [refused]
     if plan.fits:
         if plan.window_tokens >= _wanted_window(figures, request):
             return []
@@ -127,6 +130,27 @@ def advice(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> lis
     return found or ["Choose a model with fewer parameters; not even 4-bit weights fit."]
 
 
+def too_many_replies(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> str | None:
+    """Why so many replies at once are refused; None when they are not.
+
+    One reply may have a window cut to what fits, but nobody asked for several short ones.
+    """
+    wanted, asked = _wanted_window(figures, request), plan.replies_at_once
+    if asked == 1 or plan.window_tokens >= wanted:
+        return None
+    plans = (
+        best_plan(figures, plan.available_bytes, replace(request, replies_at_once=n))
+        for n in range(asked - 1, 0, -1)
+    )
+    fitting = next((p.replies_at_once for p in plans if p.window_tokens >= wanted), 1)
+    whole = replace(plan, window_tokens=wanted)
+    return (
+        f"{asked} replies at once, each with a window of {wanted} tokens, take "
+        f"{gib(whole.total_bytes)} and {gib(plan.available_bytes)} are free; choose "
+        f"--max-concurrent-replies {fitting} or --window-tokens {plan.window_tokens}."
+    )
+
+
 def format_plan(report: dict[str, Any]) -> str:
     """The plan as a few lines for people."""
     chosen = report["chosen"]
@@ -139,7 +163,7 @@ def format_plan(report: dict[str, Any]) -> str:
         f"Memory: {gib(report['available_bytes'])} {measured} on {report['device']}",
         f"Weights ({weights}): {gib(chosen['weights_bytes'])}",
         f"Window of {chosen['window_tokens']} tokens: {gib(chosen['kv_bytes'])} of cache "
-        f"({chosen['kv_bytes_per_token'] / 1024:.1f} KiB a token)",
+        f"({chosen['kv_bytes_per_token'] / 1024:.1f} KiB a token{_times(chosen)})",
         f"Work and reserve: {gib(chosen['working_bytes'] + chosen['reserve_bytes'])}",
         f"Together: {gib(chosen['total_bytes'])}. {fits}",
         *report["advice"],
@@ -148,6 +172,11 @@ def format_plan(report: dict[str, Any]) -> str:
     ]
     lines += [f"  {line}" for line in _table(report["options"])]
     return "\n".join(lines)
+
+
+def _times(chosen: dict[str, Any]) -> str:
+    n = chosen["max_concurrent_replies"]
+    return f", for {n} replies at once" if n > 1 else ""
 
 
 def _wanted_window(figures: ModelFigures, request: PlanRequest) -> int:
@@ -186,6 +215,7 @@ def _plan_dict(plan: MemoryPlan) -> dict[str, Any]:
         "fits": plan.fits,
         "missing_bytes": plan.missing_bytes,
         "largest_window_tokens": plan.largest_window_tokens,
+        "max_concurrent_replies": plan.replies_at_once,
     }
 
 
