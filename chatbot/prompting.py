@@ -56,6 +56,11 @@ class PromptBuilder:
         self._library = library
         self._recaller = Recaller(settings, self.encoder.count, vectors)
 
+    def change_settings(self, settings: Settings) -> None:
+        """Build the next prompts with others; what is known of old turns stays."""
+        self._settings = settings
+        self._recaller.change_settings(settings)
+
     def budget(self, window_tokens: int) -> ContextBudget:
         """The budget of a window under the present settings."""
         s = self._settings
@@ -160,11 +165,13 @@ class PromptBuilder:
         return conversation.summary.covers if conversation.summary else 0
 
     def keep_only(self, conversation: Conversation) -> None:
-        """Drop what recall keeps of turns that are no longer in the conversation."""
+        """Drop what is kept of turns that are no longer in the conversation."""
+        self.encoder.forget()
         self._recaller.keep_only(conversation)
 
     def forget(self, conversation_id: str) -> None:
-        """Drop what recall keeps about a conversation; it is made again at need."""
+        """Drop what is kept about a conversation; it is made again at need."""
+        self.encoder.forget()
         self._recaller.forget(conversation_id)
 
     def _required_tokens(self, question: str, system_text: str) -> int:

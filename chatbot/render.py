@@ -113,6 +113,10 @@ class PieceEncoder:
                 self._turns.popitem(last=False)
         return piece
 
+    def forget(self) -> None:
+        """Drop the turns that are kept encoded; they are encoded again at need."""
+        self._turns.clear()
+
     def excerpt(self, excerpt: Excerpt, language: str, header: str = "") -> Piece:
         """An excerpt of an earlier turn, with who said it and when."""
         message = excerpt.message

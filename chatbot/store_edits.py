@@ -6,6 +6,7 @@ Begins no transaction. What is deleted here is overwritten in the file, as in al
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 
@@ -91,6 +92,12 @@ def _rewrite(
     if new != old:
         here = sa.and_(summaries.c.conversation_id == owner, summaries.c.version == version)
         connection.execute(sa.update(summaries).where(here).values(summary_row(new)))
+
+
+def insert_base(connection: sa.Connection, conversation_id: str, summary: RollingSummary) -> None:
+    """Keep what users did to the facts of a summary from elsewhere, so that it outlasts it."""
+    own = tuple(f for f in summary.facts if f.pinned or f.edited or not f.turn_id)
+    _add_base(connection, conversation_id, replace(BASE, facts=own, deleted=summary.deleted))
 
 
 def _add_base(connection: sa.Connection, conversation_id: str, base: RollingSummary) -> None:

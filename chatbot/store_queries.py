@@ -13,6 +13,7 @@ from chatbot.messages import Conversation
 from chatbot.records import storable, to_json
 from chatbot.store_branches import insert_branch
 from chatbot.store_cache import Known
+from chatbot.store_edits import insert_base
 from chatbot.store_rows import (
     Row,
     title_columns,
@@ -129,6 +130,7 @@ def insert_conversation(connection: sa.Connection, new: Conversation) -> None:
     insert_turns(connection, storable(new.id), new.turns)
     put_documents(connection, new.id, new.document_ids)
     if new.summary:
+        insert_base(connection, new.id, new.summary)
         insert_summary(connection, new.id, new.summary)
     insert_fold_decisions(connection, new.id, new.decisions)
     for branch in new.branches:

@@ -122,6 +122,20 @@ def test_a_long_chat_is_imported_and_asked_in_seconds(tmp_path: Path, turns: int
     rig.close()
 
 
+def test_what_was_done_to_facts_outlasts_an_import_too(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.talk(20)
+    own = rig.chat.add_fact(rig.id, "My desk is number 77.")
+    gone = rig.summary.facts[0]
+    rig.chat.delete_fact(rig.id, gone.id)
+    again = rig.store.import_conversation(rig.store.load_whole(rig.id))
+    rig.id = again.id
+    rig.edit(again.turns[1].id, "Let us begin again.")
+    assert rig.summary.facts == (own,)
+    assert gone.id in rig.summary.deleted
+    rig.close()
+
+
 def test_deleted_and_forgotten_things_are_not_exported(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     turns = rig.talk(16)
