@@ -23,6 +23,7 @@ class Rig:
         self.summary_prompts: list[str] = []
         self.chat_prompts: list[str] = []
         self.pause: ScriptedReply | None = None
+        self.summary_pause: ScriptedReply | None = None
         self.engine = ScriptedEngine(self._answer, window_tokens=4096)
         values = {"window_tokens": 512, "reply_tokens": 64, "summary_tokens": 120} | options
         settings = Settings(data_dir=folder, **values)  # type: ignore[arg-type]
@@ -43,7 +44,7 @@ class Rig:
     def _answer(self, prompt: str, ids: tuple[int, ...]) -> str | ScriptedReply:
         if "You write the memory of a chat" in prompt or "Write a summary of" in prompt:
             self.summary_prompts.append(prompt)
-            return SUMMARY
+            return self.summary_pause or SUMMARY
         self.chat_prompts.append(prompt)
         return self.pause or REPLY
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hands_rig import Rig
+from hands_rig import SUMMARY, Rig
 
 from chatbot.busy import Busy
+from chatbot.engine.scripted import ScriptedReply
 from chatbot.errors import InputError
 from chatbot.messages import Fact
 
@@ -30,6 +32,13 @@ def folded(rig: Rig) -> Rig:
     assert rig.summary.covers > 3
     assert rig.summary.facts
     return rig
+
+
+def wait_until(true: Callable[[], bool], timeout_s: float = 0.3) -> bool:
+    ends = time.monotonic() + timeout_s
+    while not true() and time.monotonic() < ends:
+        time.sleep(0.01)
+    return true()
 
 
 def after(rig: Rig, fact: Fact) -> str:
@@ -224,6 +233,24 @@ def test_many_tabs_edit_at_once_and_nothing_is_lost(folded: Rig) -> None:
     assert errors == []
     texts = {fact.text for fact in folded.summary.facts}
     assert {f"Box {n}" for n in range(12)} <= texts
+
+
+def test_a_summary_that_is_being_made_gives_way_to_the_user(folded: Rig) -> None:
+    """What was there before the edit is in no summary that comes after it."""
+    n_before = len(folded.summary_prompts)
+    folded.summary_pause = ScriptedReply(SUMMARY, stall_after_tokens=2)
+    for n in range(14, 40):
+        list(
+            folded.chat.reply(folded.id, f"Item {n}: the chair number {100 + n} goes to room {n}.")
+        )
+        if wait_until(lambda: len(folded.summary_prompts) > n_before):
+            break
+    assert len(folded.summary_prompts) > n_before
+    folded.chat.edit_summary(folded.id, OWN)
+    folded.summary_pause = None
+    assert folded.chat.wait_for_folds(20)
+    assert folded.summary.kept == OWN
+    assert folded.summary.text.startswith(OWN)
 
 
 def test_an_edit_waits_for_an_edit_and_a_reply_for_it_too() -> None:
