@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import prompts
@@ -22,6 +23,7 @@ from retrieval.types import CountTokens
 
 MIB = 1 << 20
 MAX_PAGES = 5_000
+MakeEmbedder = Callable[[Settings], Embedder | None]
 
 
 def make_private(folder: Path) -> None:
@@ -96,9 +98,14 @@ def open_recall_vectors(settings: Settings, library: Library) -> RecallVectors |
 
 
 def open_library(
-    settings: Settings, count_tokens: CountTokens, *, progress: Progress = ignore_progress
+    settings: Settings,
+    count_tokens: CountTokens,
+    *,
+    make_embedder: MakeEmbedder | None = None,
+    progress: Progress = ignore_progress,
 ) -> Library:
-    """The documents of the data folder."""
+    """The documents of the data folder. `make_embedder` may give one that is loaded already."""
+    make = make_embedder or (lambda settings: build_embedder(settings, progress=progress))
     limits = LoadLimits(
         max_bytes=settings.max_upload_mb * MIB,
         timeout_s=settings.parser_timeout_s,
@@ -107,7 +114,7 @@ def open_library(
     )
     return Library(
         settings.data_dir / "library",
-        embedder=build_embedder(settings, progress=progress),
+        embedder=make(settings),
         count_tokens=count_tokens,
         chunk_min_tokens=settings.chunk_min_tokens,
         chunk_max_tokens=settings.chunk_max_tokens,

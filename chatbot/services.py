@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from chatbot.chat import Chat
 from chatbot.engine.base import Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
-from chatbot.parts import load_engine, make_private, open_library, open_recall_vectors, use_prompts
+from chatbot.parts import (
+    MakeEmbedder,
+    load_engine,
+    make_private,
+    open_library,
+    open_recall_vectors,
+    use_prompts,
+)
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.pipeline import Library
@@ -32,7 +39,11 @@ class Services:
 
 
 def build_services(
-    settings: Settings, *, engine: Engine | None = None, progress: Progress = ignore_progress
+    settings: Settings,
+    *,
+    engine: Engine | None = None,
+    make_embedder: MakeEmbedder | None = None,
+    progress: Progress = ignore_progress,
 ) -> Services:
     """Everything for one data folder. `engine` None loads the configured model in the background.
 
@@ -46,7 +57,10 @@ def build_services(
         ready = engine or load_engine(settings)
         stack.callback(ready.close)
         library = open_library(
-            settings, lambda text: len(ready.tokenizer.encode(text)), progress=progress
+            settings,
+            lambda text: len(ready.tokenizer.encode(text)),
+            make_embedder=make_embedder,
+            progress=progress,
         )
         stack.callback(library.close)
         vectors = open_recall_vectors(settings, library)

@@ -131,7 +131,8 @@ def _mapping_differences(
     for key in sorted(before.keys() | after.keys()):
         # The model and its kind are told by the fingerprint's own lines.
         if before.get(key) != after.get(key) and (what, key) != ("setting", "model"):
-            yield Difference(f"{what} {key}", _text(before.get(key)), _text(after.get(key)))
+            one, other = (_text(of.get(key, "not there")) for of in (before, after))
+            yield Difference(f"{what} {key}", one, other)
 
 
 def _text(value: object) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import platform
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import prompts
+from chatbot.parts import use_prompts
 from chatbot.records import to_plain
 from chatbot.regression.digest import digest
 from chatbot.regression.results import Fingerprint
@@ -24,6 +24,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "bitsandbytes", "sentence-tra
 def fingerprint(suite: Suite, options: RunOptions, workshop: Workshop) -> Fingerprint:
     """Of the run that these make. Loads the model, if there is one."""
     settings = merged_settings(options.base, dict(options.overrides))
+    use_prompts(settings)
     engine = _engine_parts(settings, workshop)
     embedder = workshop.embedder(settings)
     return Fingerprint(
@@ -59,13 +60,12 @@ def _stable(details: dict[str, str]) -> dict[str, str]:
 
 
 def _prompts() -> str:
-    texts = {
-        f"{language}/{name}": (Path(prompts.__file__).parent / language / f"{name}.txt").read_text(
-            encoding="utf-8"
-        )
-        for language in prompts.LANGUAGES
-        for name in prompts.names(language)
-    }
+    """A hash of the prompt texts in use, also of those that are the user's own."""
+    texts = {}
+    for language in prompts.LANGUAGES:
+        for name in prompts.names(language):
+            blanks = {blank: f"{{{blank}}}" for blank in prompts.variables_of(name, language)}
+            texts[f"{language}/{name}"] = prompts.load(name, language, **blanks)
     return digest(texts)
 
 

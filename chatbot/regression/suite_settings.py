@@ -16,6 +16,7 @@ from chatbot.settings import Settings
 
 NOT_IN_SUITES = frozenset({"data_dir", "cache_dir", "host", "port", "debug", "tokenizer"})
 """Each run has a data folder of its own, and where models lie is the machine's matter."""
+_MACHINE = NOT_IN_SUITES | {"prompts_dir"}
 _UNIMPORTANT_FOLDER = Path("unused")
 
 
@@ -23,9 +24,9 @@ def checked_settings(
     located: Located, place: Place, written: Mapping[str, Any], *, under: Mapping[str, Any] = {}
 ) -> dict[str, Any]:
     """`written`, which lies over `under`, if it is possible. Raises SuiteError."""
-    known = [name for name in Settings.model_fields if name not in NOT_IN_SUITES]
+    known = [name for name in Settings.model_fields if name not in _MACHINE]
     for key in written:
-        if key in NOT_IN_SUITES:
+        if key in _MACHINE:
             raise located.fault((*place, key), f"{key} cannot be set by a suite; remove it.")
         if key not in known:
             raise located.fault((*place, key), unknown("setting", key, known))

@@ -20,31 +20,31 @@ from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.engine.lazy import LazyEngine
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.errors import ChatbotError, ModelError
-from chatbot.parts import MAX_PAGES, MIB, build_embedder, load_engine
+from chatbot.parts import build_embedder, load_engine
 from chatbot.regression.digest import digest
 from chatbot.regression.script import SuiteScript
 from chatbot.regression.suite import SuiteDocument
 from chatbot.regression.watched import WatchedEngine
+from chatbot.services import Services, build_services
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.embed import Embedder, ScriptedEmbedder
-from retrieval.load import LoadLimits
 from retrieval.pipeline import Library
 
 SCRIPTED = "scripted"
 """Model and embedding model that need nothing: replies come from the suite."""
 SCRIPTED_WINDOW_TOKENS = 131_072
-STORE, LIBRARY = "chats.db", "library"
+_INGESTING = ("chunk_", "parser_", "max_upload_mb", "keep_running_lines", "embedding_model")
+"""Beginnings of the settings that say what becomes of a document."""
 MEMORY_FOLDER = Path("/dev/shm")
 MEMORY_FOLDER_BYTES = 1 << 30
-_SAMPLE_ONLY = frozenset({
-    "data_dir", "host", "port", "language", "debug", "embedding_model", "system_prompt",
-    "reply_tokens", "temperature", "top_p", "repetition_penalty", "seed", "stop", "summary",
-    "summary_tokens", "fold_high", "fold_low", "min_recent_turns", "recall_share",
-    "passage_share", "top_k", "chunk_min_tokens", "chunk_max_tokens", "max_upload_mb",
-    "parser_timeout_s", "parser_memory_mb", "window_tokens",
-})  # fmt: skip
-"""Settings for which the model need not be loaded again."""
+_SAMPLE_ONLY = (
+    "data_dir", "host", "port", "language", "debug", "embedding_model", "reranker_model",
+    "system_prompt", "prompts_dir", "reply_tokens", "temperature", "top_p", "repetition_penalty",
+    "seed", "stop", "min_recent_turns", "passage_share", "top_k", "keep_running_lines",
+    "max_upload_mb", "parser_", "chunk_", "summary", "fold_", "recall_", "window_tokens",
+)  # fmt: skip
+"""Beginnings of the settings for which the model need not be loaded again."""
 
 
 class Workshop:
@@ -90,7 +90,9 @@ class Workshop:
 
     def model(self, settings: Settings) -> Engine:
         """The real model of the settings, loaded if it is not there yet. Raises ModelError."""
-        relevant = {k: v for k, v in settings.model_dump().items() if k not in _SAMPLE_ONLY}
+        relevant = {
+            k: v for k, v in settings.model_dump().items() if not k.startswith(_SAMPLE_ONLY)
+        }
         key = repr(sorted(relevant.items()))
         if self._loaded is None or self._loaded[0] != key:
             if self._loaded is not None:
@@ -133,7 +135,7 @@ class Workshop:
         """A data folder without chats but with these documents, made once for all samples."""
         key = [
             [document.name for document in documents],
-            [settings.chunk_min_tokens, settings.chunk_max_tokens, settings.max_upload_mb],
+            [str(value) for name, value in settings if name.startswith(_INGESTING)],
             [engine.tokenizer.name, embedder.name if embedder else ""],
         ]
         folder = self._folder / f"ready-{digest(key, [d.path for d in documents])}"
@@ -141,11 +143,9 @@ class Workshop:
             return folder
         making = folder.with_suffix(".making")
         shutil.rmtree(making, ignore_errors=True)
-        making.mkdir()
-        Store(making / STORE).close()
-        with closing(open_library(making / LIBRARY, settings, engine, embedder)) as library:
+        with closing(Target(making, settings, engine, embedder, keep=True)) as target:
             for document in documents:
-                ingest(library, document.path, document.name)
+                ingest(target.library, document.path, document.name)
         making.rename(folder)
         return folder
 
@@ -164,50 +164,58 @@ def _quick_folder() -> Path | None:
 
 
 class Target:
-    """The program in one data folder."""
+    """The program in one data folder, which is removed with it unless `keep` is set."""
 
     def __init__(
-        self, folder: Path, settings: Settings, engine: Engine, embedder: Embedder | None
+        self,
+        folder: Path,
+        settings: Settings,
+        engine: Engine,
+        embedder: Embedder | None,
+        *,
+        keep: bool = False,
     ) -> None:
         self._folder = folder
+        self._keep = keep
         self.settings = settings.model_copy(update={"data_dir": folder})
         self.real_engine = engine
         self.engine = WatchedEngine(engine)
         self.embedder = embedder
         self._conversations: set[str] = set()
-        self._open()
+        self._services = self._build()
 
-    def _open(self) -> None:
-        with ExitStack() as stack:
-            self.store = stack.enter_context(closing(Store(self._folder / STORE)))
-            self.library = open_library(
-                self._folder / LIBRARY, self.settings, self.engine, self.embedder
-            )
-            stack.callback(self.library.close)
-            self.chat = Chat(
-                settings=self.settings,
-                store=self.store,
-                engine=self.engine,
-                library=self.library,
-            )
-            stack.pop_all()
+    def _build(self) -> Services:
+        return build_services(
+            self.settings, engine=self.engine, make_embedder=lambda settings: self.embedder
+        )
+
+    @property
+    def store(self) -> Store:
+        return self._services.store
+
+    @property
+    def library(self) -> Library:
+        return self._services.library
+
+    @property
+    def chat(self) -> Chat:
+        return self._services.chat
 
     def _shut(self) -> None:
-        with ExitStack() as stack:
-            for close in (self.store.close, self.library.close, self.chat.close):
-                stack.callback(close)
+        self._services.close()
         for conversation_id in self._conversations:
             self.real_engine.forget(conversation_id)
 
     def restart(self) -> None:
         """End the program and start it again on the same data."""
         self._shut()
-        self._open()
+        self._services = self._build()
 
     def close(self) -> None:
         """End the program and remove its data."""
         self._shut()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if not self._keep:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def uses(self, conversation_id: str) -> None:
         """The engine may keep a cache for this conversation."""
@@ -226,26 +234,6 @@ class Target:
             return float(rows[0] @ rows[1])
 
         return cosine
-
-
-def open_library(
-    folder: Path, settings: Settings, engine: Engine, embedder: Embedder | None
-) -> Library:
-    """The library of a folder, under the limits of the settings."""
-    limits = LoadLimits(
-        max_bytes=settings.max_upload_mb * MIB,
-        timeout_s=settings.parser_timeout_s,
-        memory_bytes=settings.parser_memory_mb * MIB,
-        max_pages=MAX_PAGES,
-    )
-    return Library(
-        folder,
-        embedder=embedder,
-        count_tokens=lambda text: len(engine.tokenizer.encode(text)),
-        chunk_min_tokens=settings.chunk_min_tokens,
-        chunk_max_tokens=settings.chunk_max_tokens,
-        limits=limits,
-    )
 
 
 def ingest(library: Library, path: Path, name: str) -> str:
