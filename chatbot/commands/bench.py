@@ -28,7 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conversation",
         type=Path,
         metavar="FILE",
-        help="ask the user's messages of this conversation (default: sentences of the README)",
+        help="ask the user's messages of this conversation (default: sentences of "
+        "Python's reference)",
+    )
+    parser.add_argument(
+        "--recall-off-too",
+        action="store_true",
+        help="turns: make them once more without recall, and give its figures beside",
     )
     add_json(parser)
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -19,26 +18,23 @@ from typing import Any
 import psutil
 
 from chatbot.chat import Chat, ContextReady, TextDelta, TurnDone
+from chatbot.commands.bench_text import messages
 from chatbot.commands.bench_watch import LoadLines, WatchedEngine
 from chatbot.console import Console
 from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.local import TransformersEngine, load_engine
 from chatbot.errors import ChatbotError, InputError
 from chatbot.fold_job import FRONT_KINDS
-from chatbot.interchange import read_conversation
 from chatbot.services import Services, build_services
 from chatbot.settings import Settings
 
 GREEDY = SamplingParams(temperature=0.0, repetition_penalty=1.0)
 REPLY_TOKENS = 64
 WINDOW_TOKENS = 2048
-QUESTION_CHARACTERS = 300
-"""Questions are cut here, so that turns are of one size."""
 TIE_NATS = 0.05
 LONG_PROMPT_TOKENS = 1800
 NEW_TOKENS = 60
 REPEATS = 3
-README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +48,8 @@ class _Sample:
     front_tokens: int
     """The part of the prompt that was known before the question: all but what was searched."""
     folded: bool
+    recalled_tokens: int
+    kv_bytes: int
     rss_bytes: int
     threads: int
     files: int
@@ -61,19 +59,37 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
     """The figures of one run; see the keys. Raises InputError for impossible numbers."""
     if arguments.turns < 2 or arguments.check_every < 0:
         raise InputError("Make at least 2 turns, and check every Nth with N at least 0.")
-    questions = itertools.cycle(_questions(arguments.conversation))
+    texts = messages(arguments.conversation)
+    own: dict[str, Any] = {
+        "embedding_model": "none",
+        "window_tokens": settings.window_tokens or WINDOW_TOKENS,
+        "reply_tokens": settings.reply_tokens or REPLY_TOKENS,
+    }
+    settings = settings.model_copy(update=own)
+    watched = WatchedEngine(load_engine(settings, LoadLines(console)))
+    try:
+        figures = _run(arguments, settings, watched, texts, console)
+        if arguments.recall_off_too:
+            watched.forget_figures()
+            without = settings.model_copy(update={"recall_share": 0.0})
+            figures["recall_off"] = _run(arguments, without, watched, texts, console)
+        return figures
+    finally:
+        watched.engine.close()
+
+
+def _run(
+    arguments: argparse.Namespace,
+    settings: Settings,
+    watched: WatchedEngine,
+    texts: Sequence[str],
+    console: Console,
+) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        own = {
-            "data_dir": Path(folder),
-            "embedding_model": "none",
-            "window_tokens": settings.window_tokens or WINDOW_TOKENS,
-            "reply_tokens": settings.reply_tokens or REPLY_TOKENS,
-        }
-        settings = settings.model_copy(update=own)
-        watched = WatchedEngine(load_engine(settings, LoadLines(console)))
+        settings = settings.model_copy(update={"data_dir": Path(folder)})
         services = build_services(settings, engine=watched)
         try:
-            return _talk(arguments, services, watched, questions, console)
+            return _talk(arguments, services, watched, itertools.cycle(texts), console)
         finally:
             services.close()
 
@@ -90,7 +106,7 @@ def _talk(
     differing: list[dict[str, Any]] = []
     checked = 0
     for number in range(1, arguments.turns + 1):
-        samples.append(_turn(services, conversation_id, next(questions)))
+        samples.append(_turn(services, watched, conversation_id, next(questions)))
         console.progress(f"turn {number} of {arguments.turns}")
         if arguments.check_every and number % arguments.check_every == 0:
             checked += 1
@@ -112,7 +128,9 @@ def _talk(
     }
 
 
-def _turn(services: Services, conversation_id: str, question: str) -> _Sample:
+def _turn(
+    services: Services, watched: WatchedEngine, conversation_id: str, question: str
+) -> _Sample:
     chat: Chat = services.chat
     before = services.store.load(conversation_id).summary
     wall = cpu = first_wall = first_cpu = 0.0
@@ -135,6 +153,8 @@ def _turn(services: Services, conversation_id: str, question: str) -> _Sample:
         cached_tokens=usage.cached_tokens,
         front_tokens=sum(s.tokens for s in trace.segments if s.kind in FRONT_KINDS),
         folded=services.store.load(conversation_id).summary != before,
+        recalled_tokens=sum(s.tokens for s in trace.segments if s.kind == "recalled"),
+        kv_bytes=watched.info.details["kv_bytes"],
         rss_bytes=process.memory_info().rss,
         threads=process.num_threads(),
         files=process.num_fds() if hasattr(process, "num_fds") else 0,
@@ -145,33 +165,47 @@ def _ratios(samples: list[_Sample]) -> dict[str, Any]:
     """Late turns against early ones: medians of ten around the fifth and at the end."""
     width = min(10, len(samples) // 2)
     early, late = samples[:width], samples[-width:]
-    start, end = samples[min(19, len(samples) // 2)], samples[-1]
+    at = min(19, len(samples) // 2)
+    start, end = samples[at], samples[-1]
+    around = samples[max(0, at - width // 2) : at + width // 2 + 1]
     # A fold replaces the front, so the turn after it has been warmed, not reused.
     plain = [s for previous, s in itertools.pairwise(samples) if not previous.folded]
 
-    def ratio(name: str) -> float:
-        ends = [median(getattr(s, name) for s in some) for some in (late, early)]
+    def ratio(name: str, first: list[_Sample] = early) -> float:
+        ends = [median(getattr(s, name) for s in some) for some in (late, first)]
         return float(round(ends[0] / ends[1], 3))
 
-    cached = sum(s.cached_tokens for s in plain)
     return {
         "first_token_ratio": ratio("first_token_s"),
         "first_token_cpu_ratio": ratio("first_token_cpu_s"),
         "first_token_s": round(median(s.first_token_s for s in samples), 3),
-        "reused_share": round(cached / sum(s.prompt_tokens for s in plain), 3) if plain else None,
-        "reused_share_all": round(
-            sum(s.cached_tokens for s in samples[1:]) / sum(s.prompt_tokens for s in samples[1:]), 3
+        "reused_share": _share(plain, lambda s: s.cached_tokens, lambda s: s.prompt_tokens),
+        "reused_share_all": _share(
+            samples[1:], lambda s: s.cached_tokens, lambda s: s.prompt_tokens
         ),
-        "reused_front_share": round(
-            sum(min(s.cached_tokens, s.front_tokens) for s in samples[1:])
-            / sum(s.front_tokens for s in samples[1:]),
-            3,
+        "reused_front_share": _share(
+            samples[1:], lambda s: min(s.cached_tokens, s.front_tokens), lambda s: s.front_tokens
         ),
+        "recalled_share": _share(samples, lambda s: s.recalled_tokens, lambda s: s.prompt_tokens),
+        "turns_with_recall": sum(s.recalled_tokens > 0 for s in samples),
         "folds": sum(s.folded for s in samples),
         "rss_ratio": round(end.rss_bytes / start.rss_bytes, 3),
+        "rss_ratio_of_medians": ratio("rss_bytes", around),
+        # What is in the caches differs from turn to turn and is bounded by itself.
+        "rss_ratio_beside_kv": round(
+            (end.rss_bytes - end.kv_bytes) / (start.rss_bytes - start.kv_bytes), 3
+        ),
+        "rss_bytes": [start.rss_bytes, end.rss_bytes],
         "threads": [start.threads, end.threads],
         "files": [start.files, end.files],
     }
+
+
+def _share(
+    samples: list[_Sample], part: Callable[[_Sample], int], whole: Callable[[_Sample], int]
+) -> float | None:
+    total = sum(map(whole, samples))
+    return round(sum(map(part, samples)) / total, 3) if total else None
 
 
 def _compare(watched: WatchedEngine) -> dict[str, Any] | None:
@@ -206,15 +240,3 @@ def _speedup(engine: TransformersEngine, prompt_ids: tuple[int, ...]) -> float:
         warm.append(time.process_time() - started)
         engine.forget("bench")
     return round(median(cold) / median(warm), 2)
-
-
-def _questions(path: Path | None) -> list[str]:
-    """Real text to ask: a conversation's own questions, or sentences of the README."""
-    if path is not None:
-        texts = [turn.question for turn in read_conversation(path).turns]
-    else:
-        texts = re.split(r"(?<=[.:])\s+", README.read_text(encoding="utf-8"))
-    found = [text[:QUESTION_CHARACTERS].strip() for text in texts if len(text.split()) > 3]
-    if not found:
-        raise InputError(f"{path or README} has no questions to ask; choose another file.")
-    return found

@@ -65,7 +65,11 @@ class WatchedEngine:
         return self.engine.memory()
 
     def close(self) -> None:
-        self.engine.close()
+        """Left to whoever made the engine: more than one run may use it."""
+
+    def forget_figures(self) -> None:
+        """Begin anew, as for another run with the same model."""
+        self.kv_bytes_max, self.prompt_ids, self.last = 0, (), None
 
     def _look(self) -> None:
         details = self.engine.info.details
