@@ -37,6 +37,9 @@ class PromptRequest:
     budget: ContextBudget
     query: str = ""
     excerpts: Sequence[Excerpt] = ()
+    standing: Sequence[Excerpt] = ()
+    """What the user asked to hold for all later turns. It stands beside the summary, since it stays
+    the same from turn to turn."""
     passages: Sequence[Passage] = ()
     whole_scope: bool = False
     searched_documents: bool = False
@@ -88,6 +91,7 @@ class _Pieces:
     system: Piece
     question: Piece
     summary: Piece | None
+    standing: tuple[Piece, ...]
     turns: tuple[TurnPiece, ...]
     """Newest first; only as many as could fit at all."""
     recalled: tuple[Piece, ...]
@@ -104,6 +108,7 @@ def _make_pieces(request: PromptRequest, encoder: PieceEncoder) -> _Pieces:
     turns = _recent_turns(request, covered, encoder)
     known = conversation.summary
     summary = encoder.summary(known, language) if known and (known.text or known.facts) else None
+    standing = _standing(request, encoder)
     recalled = tuple(encoder.excerpt(e, language) for e in request.excerpts)
     labels = labels_for(request.passages)
     passages = tuple(
@@ -121,7 +126,7 @@ def _make_pieces(request: PromptRequest, encoder: PieceEncoder) -> _Pieces:
     candidates = Candidates(
         system_tokens=system.segment.tokens,
         question_tokens=question.segment.tokens,
-        summary_tokens=summary.tokens if summary else 0,
+        summary_tokens=(summary.tokens if summary else 0) + sum(p.tokens for p in standing),
         turns=[turn.tokens for turn in turns],
         recalled=[piece.tokens for piece in recalled],
         passages=[piece.tokens for piece in passages],
@@ -135,6 +140,7 @@ def _make_pieces(request: PromptRequest, encoder: PieceEncoder) -> _Pieces:
         system,
         question,
         summary,
+        standing,
         turns,
         recalled,
         passages,
@@ -143,6 +149,18 @@ def _make_pieces(request: PromptRequest, encoder: PieceEncoder) -> _Pieces:
         passages_header,
         candidates,
     )
+
+
+def _standing(request: PromptRequest, encoder: PieceEncoder) -> tuple[Piece, ...]:
+    pieces = [encoder.standing(e, request.language) for e in _in_order(request.standing)]
+    if pieces:
+        header = f"\n\n{prompts.load('label_standing', request.language)}\n"
+        pieces[0] = encoder.with_header(pieces[0], header)
+    return tuple(pieces)
+
+
+def _in_order(excerpts: Sequence[Excerpt]) -> list[Excerpt]:
+    return sorted(excerpts, key=lambda e: (e.position, e.start))
 
 
 def _recent_turns(
@@ -193,6 +211,7 @@ def _choose(
         recalled=tuple(recalled),
         passages=tuple(passages),
         question=pieces.question,
+        standing=pieces.standing if allocation.summary else (),
     )
     chosen = tuple(LabelledPassage(pieces.labels[i], request.passages[i]) for i in ranks)
     return parts, chosen

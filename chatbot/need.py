@@ -16,13 +16,18 @@ from retrieval.words import content_terms, lexical_terms
 Need = Literal["none", "some", "much"]
 
 STRONG_COVERAGE, STRONG_COSINE = 0.6, 0.5
-"""An old excerpt that holds so much of the words, or is so near in meaning, is what is meant."""
-OWN_COVERAGE, OWN_COSINE = 0.35, 0.35
-"""The same for a question about the user's own affairs."""
+"""An old excerpt that holds so much of a question's words, or is so near in meaning, is meant."""
+OWN_COVERAGE, OWN_COSINE = 0.25, 0.35
+"""The same for a question about the user's own affairs, whatever is in sight: the turns in sight
+may hold no more than the same question."""
+STATED_COVERAGE = 0.75
+"""The same for what is no question for a fact: a statement, or a request to do something."""
+LEAD_COVERAGE, LEAD_COSINE = 0.15, 0.08
+"""By how much old turns must be better than those in sight."""
 WEAK_COVERAGE, WEAK_COSINE = 0.25, 0.3
 """Below both, what is found has a word or two in common with the message, and no more."""
-LONG_TERMS, FEW_TERMS = 60, 2
-"""A longer message brings what it is about with it; a shorter one is about nothing."""
+LONG_TERMS, LONG_QUESTION_TERMS = 60, 30
+"""A longer message, or question, brings what it is about with it."""
 
 _SAID = r"said|told|mentioned|asked|promised"
 _ASKS_BACK_EN = re.compile(
@@ -41,16 +46,29 @@ _ASKS_BACK_KO = re.compile(
     r"|(?:였|했|었|았)(?:더라|지요?\??$|죠\??$|나요\??$|었나)|(?:뭐|언제|어디|누구|얼마|몇)\S{0,4}(?:였|었|랬)"
 )
 _QUESTION = re.compile(
-    r"\?\s*$|[?]|^\s*(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did"
-    r"|tell\ me|name|list)\b|(?:까|나요|은가|는가|니|죠|지)\s*[.?]?\s*$",
-    re.IGNORECASE | re.VERBOSE,
+    r"[?？]|^\s*(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did"
+    r"|tell me|name|list)\b|(?:까|나요|은가|는가|니|죠|지)\s*[.]?\s*$",
+    re.IGNORECASE,
+)
+_FOR_A_FACT = re.compile(
+    r"\b(?:who|whom|whose|what|when|where|which|how (?:many|much|long|old|often|far|tall|big|late"
+    r"|early))\b|^\W*(?:(?:and|but|so|hmm|ok),?\s+)*(?:is|are|was|were|do|does|did|has|have|had"
+    r"|tell me|name|list)\b"
+    r"|뭐|뭘|무엇|무슨|언제|어디|누구|누가|얼마|몇|어느|어떤|이름|있[나니어]|인가|맞[나지아]",
+    re.IGNORECASE,
+)
+_FOR_A_DEED = re.compile(
+    r"\b(?:can|could|would|will) you\b|\bhelp\b|\bplease\b|\bshow me\b|\bexplain\b|\bwrite\b"
+    r"|\bwhat (?:are|is|were) (?:some|the best|good|a good)\b|\b(?:tips|advice|suggest\w*)\b"
+    r"|\b(?:how|what|which|when|where)? ?(?:can|could|should|may|shall|would) (?:I|we|you)\b"
+    r"|\bhow (?:do|does|to)\b|\bdo (?:I|we) (?:need|have) to\b|\bwhat if\b|\bwhat about\b"
+    r"|\bdo you (?:think|have|like|want|know how)\b|\bare you\b|\bwhat do you\b"
+    r"|방법|어떻게|어떨까|추천|써\s*줘|만들어|설명|도와|할까",
+    re.IGNORECASE,
 )
 _OWN_EN = re.compile(r"\b(?:my|mine|our|ours|I|me|we|us)\b")
 _OWN_KO = re.compile(r"(?:^|\s)(?:내|제|나의|저의|우리|저희|내가|제가|나는|저는|난|전)(?:\s|$)")
-_HOW_TO = re.compile(
-    r"\b(?:how|can|could|should|may|shall) (?:do |can |should )?(?:I|we)\b",
-    re.IGNORECASE,
-)
+_SENTENCE = re.compile(r"[^.!?？\n;]+(?:\.(?=\S)[^.!?？\n;]+)*[?？]?")
 _SMALL_TALK = re.compile(
     r"^\W*(?:thanks?|thank you|great|cool|nice|perfect|awesome|wow|ok(?:ay)?|sure|hello|hi|hey"
     r"|good (?:morning|afternoon|evening|night)|bye|goodbye|see you|got it|that(?:['’]s| is| was)?"
@@ -77,20 +95,37 @@ class Match:
 def need(message: str, match: Match) -> Need:
     """`much` when it asks for what was said before; `some` when old turns hold what it is about
     better than those in sight; else `none`."""
-    question = _QUESTION.search(message) is not None
-    if question and asks_back(message):
+    if _QUESTION.search(message) and asks_back(message):
         return "much"
-    if len(lexical_terms(message)) > LONG_TERMS or len(content_terms(message)) < FEW_TERMS:
+    if len(lexical_terms(message)) > LONG_TERMS or not content_terms(message):
         return "none"
-    if not question and _SMALL_TALK.search(message):
-        return "none"
-    own = question and speaks_of_own(message)
-    least, near = (OWN_COVERAGE, OWN_COSINE) if own else (STRONG_COVERAGE, STRONG_COSINE)
-    by_words = match.covered >= least and match.covered > match.covered_in_sight
-    by_meaning = question and match.cosine >= near and match.cosine > match.cosine_in_sight
-    if not (by_words or by_meaning):
-        return "none"
-    return "much" if own else "some"
+    asked = question_for_a_fact(message)
+    if asked is None:
+        stated = not _SMALL_TALK.search(message) and len(content_terms(message)) > 1
+        return "some" if stated and _leads(match, STATED_COVERAGE, None) else "none"
+    if speaks_of_own(asked):
+        near = match.covered >= OWN_COVERAGE or match.cosine >= OWN_COSINE
+        return "much" if near else "none"
+    return "some" if _leads(match, STRONG_COVERAGE, STRONG_COSINE) else "none"
+
+
+def _leads(match: Match, coverage: float, cosine: float | None) -> bool:
+    """Whether old turns hold enough of it, and more than those in sight."""
+    by_words = match.covered >= max(coverage, match.covered_in_sight + LEAD_COVERAGE)
+    if cosine is None:
+        return by_words
+    return by_words or match.cosine >= max(cosine, match.cosine_in_sight + LEAD_COSINE)
+
+
+def question_for_a_fact(message: str) -> str | None:
+    """The last sentence that asks who, what, when, where or whether; None if there is none, or
+    if it asks for advice or for something to be done."""
+    for sentence in reversed(_SENTENCE.findall(message)):
+        if not _QUESTION.search(sentence.strip()) or not _FOR_A_FACT.search(sentence):
+            continue
+        long = len(lexical_terms(sentence)) > LONG_QUESTION_TERMS
+        return None if long or _FOR_A_DEED.search(sentence) else sentence.strip()
+    return None
 
 
 def is_weak(message: str, match: Match) -> bool:
@@ -107,8 +142,6 @@ def asks_back(message: str) -> bool:
     )
 
 
-def speaks_of_own(message: str) -> bool:
-    """Whether a message is about the user's own affairs, other than how to do something."""
-    if _OWN_KO.search(message):
-        return True
-    return bool(_OWN_EN.search(message)) and not _HOW_TO.search(message)
+def speaks_of_own(text: str) -> bool:
+    """Whether a text is about the user's own affairs."""
+    return bool(_OWN_EN.search(text) or _OWN_KO.search(text))

@@ -105,6 +105,7 @@ class PromptBuilder:
             budget=recalled.budget,
             query=query,
             excerpts=recalled.excerpts,
+            standing=recalled.standing,
             passages=found.passages,
             whole_scope=found.whole_scope,
             searched_documents=found.searched,

@@ -93,6 +93,14 @@ class RecallIndex:
             )
             return [] if scores is None else list(self._best(scores, instructions, limit_tokens))
 
+    def instructions(self, turns: int) -> list[Excerpt]:
+        """The newest standing instructions of the first `turns`, newest first."""
+        with self._lock:
+            if self._view()[0].is_talk:
+                return []
+            old = [e for e in self._excerpts if e.position < turns]
+            return [old[number] for number in _instructions(old)]
+
     def match(self, message: str, query: str, folded: int) -> Match:
         """How well the first `folded` turns suit a message, and how well the turns after them.
 

@@ -38,6 +38,8 @@ class Recalled:
 
     budget: ContextBudget
     excerpts: tuple[Excerpt, ...] = ()
+    standing: tuple[Excerpt, ...] = ()
+    """Standing instructions of folded turns, for the front of the prompt."""
 
 
 class Recaller:
@@ -48,6 +50,10 @@ class Recaller:
     ) -> None:
         self._settings = settings
         self._indexes = RecallIndexes(count_tokens, vectors)
+
+    def change_settings(self, settings: Settings) -> None:
+        """Recall with others from now on."""
+        self._settings = settings
 
     def recalled(
         self,
@@ -78,7 +84,7 @@ class Recaller:
         kept_up = unfolded_tokens <= s.fold_high * budget.window_tokens
         if s.summary != "off" and kept_up and not has_passages and not talk:
             pinned = replace(budget, pinned_turns=len(conversation.turns))
-            return Recalled(pinned, tuple(self._beside(conversation, message, query, budget)))
+            return self._beside(conversation, message, query, pinned)
         return self._instead(conversation, message, query, budget, is_talk=talk)
 
     def embed(
@@ -102,19 +108,22 @@ class Recaller:
 
     def _beside(
         self, conversation: Conversation, message: str, query: str, budget: ContextBudget
-    ) -> list[Excerpt]:
+    ) -> Recalled:
         """Excerpts of folded turns. What is recalled beside whole turns is read anew each time,
         so it keeps to its share even where there is room for more."""
         covered, s = _covered(conversation), self._settings
         if not covered or s.recall_share <= 0:
-            return []
+            return Recalled(budget)
         index = self._indexes.of(conversation)
-        found = index.search(query, question=message, limit_tokens=_looked_at(budget))
-        old = [excerpt for excerpt in found if excerpt.position < covered]
+        standing = tuple(_not_in_facts(index.instructions(covered), conversation))
         wanted = need(message, index.match(message, query, covered))
         if wanted == "none":
-            return _not_in_facts([e for e in old if e.standing == "instruction"], conversation)
-        return within(old, int(self._share(wanted) * budget.limit_tokens))
+            return Recalled(budget, standing=standing)
+        found = index.search(query, question=message, limit_tokens=_looked_at(budget))
+        shown = {(e.message.id, e.start) for e in standing}
+        old = [e for e in found if e.position < covered and (e.message.id, e.start) not in shown]
+        limit = int(self._share(wanted) * budget.limit_tokens)
+        return Recalled(budget, tuple(within(old, limit)), standing)
 
     def _share(self, wanted: Need) -> float:
         s = self._settings

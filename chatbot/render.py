@@ -15,7 +15,7 @@ import prompts
 from chatbot.engine.base import ChatFormat, ChatTokenizer
 from chatbot.excerpts import Excerpt
 from chatbot.facts import fact_line
-from chatbot.messages import RollingSummary, Segment, Turn
+from chatbot.messages import RollingSummary, Segment, SegmentKind, Turn
 from retrieval.types import Passage
 
 KEPT_TURN_ENCODINGS = 4096
@@ -60,6 +60,8 @@ class PromptParts:
     recalled: tuple[Piece, ...]
     passages: tuple[Piece, ...]
     question: Piece
+    standing: tuple[Piece, ...] = ()
+    """Follows the summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +121,19 @@ class PieceEncoder:
 
     def excerpt(self, excerpt: Excerpt, language: str, header: str = "") -> Piece:
         """An excerpt of an earlier turn, with who said it and when."""
+        return self._excerpt("recalled", excerpt, language, header)
+
+    def standing(self, excerpt: Excerpt, language: str) -> Piece:
+        """The same for what holds for all later turns; it is part of the summary."""
+        return self._excerpt("summary", excerpt, language, "")
+
+    def _excerpt(self, kind: SegmentKind, excerpt: Excerpt, language: str, header: str) -> Piece:
         message = excerpt.message
         role = "speaker_assistant" if message.role == "assistant" else "speaker_user"
         speaker = one_line(message.name or prompts.load(role, language))
         when = f", {one_line(message.created)}" if message.created else ""
         text = f"[{speaker}{when}] {excerpt.text}\n"
-        piece = self._piece("recalled", header + text, message_ids=(message.id,))
+        piece = self._piece(kind, header + text, message_ids=(message.id,))
         start, end = excerpt.start, excerpt.end
         segment = replace(piece.segment, start=start, end=end, score=round(excerpt.score, 4))
         return replace(piece, segment=segment)
@@ -159,9 +168,9 @@ class PieceEncoder:
         segment = replace(piece.segment, text=header + piece.segment.text, tokens=len(ids))
         return Piece(segment, ids)
 
-    def _piece(self, kind: str, text: str, message_ids: tuple[str, ...] = ()) -> Piece:
+    def _piece(self, kind: SegmentKind, text: str, message_ids: tuple[str, ...] = ()) -> Piece:
         ids = self.tokenizer.encode(text)
-        return Piece(Segment(kind, len(ids), text, message_ids), ids)  # type: ignore[arg-type]
+        return Piece(Segment(kind, len(ids), text, message_ids), ids)
 
     def _encode_turn(self, turn: Turn) -> TurnPiece:
         question, reply = turn.question or NO_REPLY, turn.reply or NO_REPLY
@@ -182,6 +191,9 @@ def render(parts: PromptParts, chat_format: ChatFormat) -> RenderedPrompt:
     if parts.summary is not None:
         ids += parts.summary.token_ids
         segments.append(parts.summary.segment)
+    for piece in parts.standing:
+        ids += piece.token_ids
+        segments.append(piece.segment)
     ids += chat_format.after_system
     for turn in parts.turns:
         ids += [*turn.user_ids, *chat_format.after_user]
