@@ -27,7 +27,7 @@ from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
 from chatbot.smaller_prompt import PromptMaker
 from chatbot.store import Store
-from chatbot.windows import livelier, usual_sampling, window_notices, window_tokens
+from chatbot.windows import livelier, reply_tokens, usual_sampling, window_notices, window_tokens
 from retrieval.pipeline import Library
 
 __all__ = [
@@ -244,9 +244,24 @@ class Chat:
                 )
             return self._builder
 
+    @property
+    def settings(self) -> Settings:
+        """The settings that the next reply is made with."""
+        return self._settings
+
+    def change_settings(self, settings: Settings) -> None:
+        """Use others from the next reply on, as far as they concern the prompt and how a reply is
+        drawn; what concerns the model, the queue and folds stays as it was built."""
+        with self._lock:
+            self._settings = settings
+            if self._builder is not None:
+                self._builder.change_settings(settings)
+
     def budget(self) -> ContextBudget:
         """The budget of the window in use."""
-        return self.builder.budget(window_tokens(self._settings, self._engine))
+        budget = self.builder.budget(window_tokens(self._settings, self._engine))
+        longer = reply_tokens(self._settings, self._engine, budget.reply_tokens)
+        return replace(budget, reply_shortened=longer < self._settings.reply_tokens)
 
     def _reply(
         self,
@@ -277,7 +292,8 @@ class Chat:
             turn = self._store.begin_turn(conversation_id, text, replacing=replacing)
             run = ReplyRun(turn, prompt, maker)
             params = replace(
-                sampling or usual_sampling(self._settings), max_tokens=budget.reply_tokens
+                sampling or usual_sampling(self._settings),
+                max_tokens=reply_tokens(self._settings, self._engine, budget.reply_tokens),
             )
             try:
                 yield from self._answering.run(

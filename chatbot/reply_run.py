@@ -42,7 +42,10 @@ class ReplyRun:
         """
         ladder: tuple[str, ...] | None = () if self._maker else None
         while True:
+            # A longer one than the window reserves room for only as long as memory is not short.
             most = min(params.max_tokens, self.prompt.trace.reply_tokens)
+            if not ladder and engine.info.replies_outgrow:
+                most = params.max_tokens
             try:
                 yield from engine.generate(
                     self.prompt.token_ids,

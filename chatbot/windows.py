@@ -11,6 +11,8 @@ from chatbot.settings import Settings
 DEMO_WINDOW_TOKENS = 2048
 """A small model on a CPU reads some 600 tokens a second: a longer window only makes it slow."""
 MAX_WINDOW_TOKENS = 8192
+LEAST_ROOM_TOKENS = 64
+"""See `EngineInfo.replies_outgrow`."""
 RETRY_TEMPERATURE, RETRY_TOP_P = 0.7, 0.9
 
 
@@ -31,6 +33,14 @@ def window_notices(settings: Settings, engine: Engine) -> tuple[Notice, ...]:
         return ()
     sentence = f"Memory is short, so the window is {window} tokens for now instead of {usual}."
     return (Notice("memory_window", sentence, {"tokens": window, "usual": usual}),)
+
+
+def reply_tokens(settings: Settings, engine: Engine, reserved_tokens: int) -> int:
+    """Most tokens of a reply: what the window reserves for it, or all that the settings ask for
+    where a reply may go on without its oldest tokens."""
+    if engine.info.replies_outgrow and reserved_tokens >= LEAST_ROOM_TOKENS:
+        return max(settings.reply_tokens, reserved_tokens)
+    return reserved_tokens
 
 
 def usual_sampling(settings: Settings) -> SamplingParams:

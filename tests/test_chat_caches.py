@@ -1,4 +1,4 @@
-"""Reading the front of the next prompt ahead gives way to a question, and is not lost."""
+"""What a chat makes of the caches: reading ahead gives way, and replies may be long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llama import finished, tiny_engine, tiny_model
+from tiny_llama import END_ID, finished, tiny_engine, tiny_model
 
 from chatbot.chat import Chat, TurnDone
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams
@@ -44,6 +44,11 @@ def engine() -> Iterator[Watched]:
     loaded = tiny_engine(model, window_tokens=1024, piece_tokens=PIECE_TOKENS)._loaded
     yield Watched(loaded, ByteTokenizer())
     torch.set_num_threads(threads)
+
+
+def without_end(module: Any, arguments: Any, output: Any) -> Any:
+    output.logits[..., END_ID] = -1e9
+    return output
 
 
 def ask(chat: Chat, conversation_id: str, text: str) -> TurnDone:
@@ -96,5 +101,34 @@ def test_a_question_interrupts_reading_ahead(engine: Watched, tmp_path: Path) ->
     ))  # fmt: skip
     assert last.token_ids[:8] == cold.token_ids[:8]
     chat.wait_for_folds(20)
+    chat.close()
+    store.close()
+
+
+def test_a_reply_may_be_longer_than_the_window_reserves_room_for(
+    engine: Watched, tmp_path: Path
+) -> None:
+    """Half of the window is reserved; asked for more, it goes on without its oldest tokens."""
+    never = tiny_model(window_tokens=1024)
+    never.register_forward_hook(without_end)
+    loaded = tiny_engine(never, window_tokens=256, piece_tokens=64)._loaded
+    store = Store(tmp_path / "chats.db")
+    settings = Settings(
+        data_dir=tmp_path, window_tokens=256, reply_tokens=400, system_prompt="Be brief."
+    )
+    chat = Chat(settings=settings, store=store, engine=TransformersEngine(loaded, ByteTokenizer()))
+    conversation_id = store.create_conversation().id
+    done = ask(chat, conversation_id, "What is in the first room of the old house by the lake?")
+    usage = done.turn.usage
+    assert usage is not None
+    assert (done.turn.finish, usage.completion_tokens) == ("length", 400)
+    assert usage.evicted_tokens > 400 - 256
+    assert [notice.code for notice in done.turn.notices] == ["memory_evicted_in_reply"]
+    stored = store.load(conversation_id).turns[-1]
+    assert stored.usage is not None
+    assert stored.usage.evicted_tokens == usage.evicted_tokens
+    chat.wait_for_folds(20)
+    again = ask(chat, conversation_id, "And in the second?")
+    assert again.turn.usage is not None
     chat.close()
     store.close()
