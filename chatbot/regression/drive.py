@@ -81,11 +81,9 @@ class Driver:
         target, conversation_id = self._target, self.conversation(step.conversation)
         before = target.store.load(conversation_id)
         if step.action != "ask":
-            kept = before.turns[: self._place(step, len(before.turns))]
-            question = question or before.turns[-1].question
-            before = replace(before, turns=kept)
-            if before.summary and before.summary.covers > len(kept):
-                before = replace(before, summary=None)
+            replaced = before.turns[self._place(step, len(before.turns))]
+            question = question or replaced.question
+            before = target.store.load(conversation_id, before=replaced.id)
         self._script.reply, self._script.question = step.reply, question
         target.engine.last = None
         reply = self._reply(step, question, conversation_id)
@@ -112,7 +110,7 @@ class Driver:
         )
 
     def _place(self, step: Step, n_turns: int) -> int:
-        """How many turns come before the one that a step replaces."""
+        """Where the turn that a step replaces stands."""
         place = n_turns if step.action == "retry" else step.turn
         if not 1 <= place <= n_turns:
             raise InputError(f"line {step.line}: there is no turn {place} to {step.action}")

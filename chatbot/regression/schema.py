@@ -22,7 +22,8 @@ Behaviour = Literal[
 ]  # fmt: skip
 Summariser = Literal["keeps", "forgets", "answers", "empty", "fails"]
 Action = Literal[
-    "ask", "retry", "edit", "restart", "upload", "delete_document", "forget_turn", "add_fact",
+    "ask", "retry", "edit", "restart", "upload", "delete_document", "forget_turn", "switch_version",
+    "add_fact",
     "edit_summary", "delete_fact", "pin_fact",
 ]  # fmt: skip
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from chatbot.errors import ChatbotError, InputError
+from chatbot.errors import InputError
 from chatbot.regression.steps import Step
 from chatbot.regression.target import Target, ingest
 from chatbot.regression.texts import holds
@@ -36,26 +35,39 @@ def _delete_document(target: Target, conversation_id: str, step: Step) -> None:
 
 
 def _forget_turn(target: Target, conversation_id: str, step: Step) -> None:
-    turns = target.store.load(conversation_id).turns
-    if step.turn > len(turns):
-        raise InputError(f"line {step.line}: there is no turn {step.turn} to forget")
-    _method(target, "forget_turn")(conversation_id, turns[step.turn - 1].id)
+    target.chat.forget_turn(conversation_id, _turn_id(target, conversation_id, step))
+
+
+def _switch_version(target: Target, conversation_id: str, step: Step) -> None:
+    """Back to the way in which a turn went before it was edited or retried."""
+    turn_id = _turn_id(target, conversation_id, step)
+    others = [v for v in target.chat.versions(conversation_id, turn_id) if not v.is_current]
+    if not others:
+        raise InputError(f"line {step.line}: turn {step.turn} has no other version")
+    target.chat.switch_version(conversation_id, others[-1].id)
 
 
 def _add_fact(target: Target, conversation_id: str, step: Step) -> None:
-    _method(target, "add_fact")(conversation_id, step.text)
+    target.chat.add_fact(conversation_id, step.text)
 
 
 def _edit_summary(target: Target, conversation_id: str, step: Step) -> None:
-    _method(target, "edit_summary")(conversation_id, step.text)
+    target.chat.edit_summary(conversation_id, step.text)
 
 
 def _delete_fact(target: Target, conversation_id: str, step: Step) -> None:
-    _method(target, "delete_fact")(conversation_id, _fact_id(target, conversation_id, step))
+    target.chat.delete_fact(conversation_id, _fact_id(target, conversation_id, step))
 
 
 def _pin_fact(target: Target, conversation_id: str, step: Step) -> None:
-    _method(target, "pin_fact")(conversation_id, _fact_id(target, conversation_id, step), True)
+    target.chat.pin_fact(conversation_id, _fact_id(target, conversation_id, step), True)
+
+
+def _turn_id(target: Target, conversation_id: str, step: Step) -> str:
+    turns = target.store.load(conversation_id).turns
+    if step.turn > len(turns):
+        raise InputError(f"line {step.line}: there is no turn {step.turn}")
+    return turns[step.turn - 1].id
 
 
 def _fact_id(target: Target, conversation_id: str, step: Step) -> str:
@@ -66,18 +78,12 @@ def _fact_id(target: Target, conversation_id: str, step: Step) -> str:
     raise InputError(f"line {step.line}: there is no fact with {step.text!r}")
 
 
-def _method(target: Target, name: str) -> Callable[..., Any]:
-    method: Callable[..., Any] | None = getattr(target.chat, name, None)
-    if method is None:
-        raise ChatbotError(f"This version of the program cannot do {name!r}.")
-    return method
-
-
 _ACTIONS: dict[str, Callable[[Target, str, Step], None]] = {
     "restart": _restart,
     "upload": _upload,
     "delete_document": _delete_document,
     "forget_turn": _forget_turn,
+    "switch_version": _switch_version,
     "add_fact": _add_fact,
     "edit_summary": _edit_summary,
     "delete_fact": _delete_fact,

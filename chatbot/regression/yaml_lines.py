@@ -73,7 +73,7 @@ def parse_yaml(text: str, name: str) -> Located:
         sentence = "there is a character that YAML does not allow; remove it."
         raise SuiteError(name, _line_of(text, error), sentence) from error
     except RecursionError as error:
-        raise SuiteError(name, 1, "the file is nested too deeply.") from error
+        raise SuiteError(name, _deepest_line(text), "it is nested too deeply.") from error
     return located
 
 
@@ -138,7 +138,18 @@ def _syntax(error: yaml.MarkedYAMLError, name: str) -> SuiteError:
     problem = error.problem or "the YAML cannot be read"
     if r"'\t'" in problem:
         return SuiteError(name, line, "there is a tab; indent with spaces.")
-    return SuiteError(name, line, f"this is not valid YAML: {problem}.")
+    hint = "; texts with ? : # , or brackets need quotes" if "expected" in problem else ""
+    return SuiteError(name, line, f"this is not valid YAML: {problem}{hint}.")
+
+
+def _deepest_line(text: str) -> int:
+    """The line that nests most: by its brackets, or else by how far it is indented."""
+
+    def depth(line: str) -> tuple[int, int]:
+        return sum(line.count(bracket) for bracket in "[{"), len(line) - len(line.lstrip())
+
+    lines = text.splitlines()
+    return max(range(len(lines)), key=lambda n: depth(lines[n])) + 1
 
 
 def _line_of(text: str, error: yaml.YAMLError) -> int:
