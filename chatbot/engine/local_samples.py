@@ -92,7 +92,7 @@ def draw(
     `logits` are those after the prompt; `turn` is held for each call of the model.
     """
     going = list(samples)
-    rows = {(): logits}
+    rows: dict[tuple[int, ...], torch.Tensor] = {(): logits}
     for step in range(SHORT_TOKENS):
         for sample in going:
             sample.take(rows[tuple(sample.ids)])
