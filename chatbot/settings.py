@@ -16,6 +16,7 @@ from pydantic import BaseModel, ByteSize, ConfigDict, Field, ValidationError, mo
 from pydantic.fields import FieldInfo
 
 from chatbot.errors import SettingsError
+from chatbot.saved_settings import FILE, read_saved
 from chatbot.setting_faults import impossible
 
 ENV_PREFIX = "CHATBOT_"
@@ -46,7 +47,7 @@ class Settings(BaseModel):
     )
     quantization: Literal["auto", "none", "int8", "int4"] = Field(
         "auto",
-        description="weights: int8 and int4 use bitsandbytes; auto is int8 on CUDA, none on CPU",
+        description="weights; auto: int8 on CUDA and on a CPU that is fast at it, none on others",
     )
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="where the model runs")
     threads: int = Field(0, ge=0, le=256, description="CPU threads; 0 lets the library choose")
@@ -60,11 +61,14 @@ class Settings(BaseModel):
     prefill_piece_tokens: int = Field(
         512, ge=16, le=8192, description="prompt tokens read in one forward pass"
     )
+    attention: Literal["auto", "flash", "sdpa", "eager"] = Field(
+        "auto", description="how attention is computed; auto: the best that is there"
+    )
     kv_cache_bytes: ByteSize = Field(
         ByteSize(0), description="bound of all chats' caches, such as 2GiB; 0: computed"
     )
-    kv_cache_dtype: Literal["auto", "16bit", "int8"] = Field(
-        "auto", description="how caches are kept; auto: int8 when the window does not fit else"
+    kv_cache_dtype: Literal["auto", "16bit", "int8", "int4"] = Field(
+        "auto", description="how caches are kept; auto: in few bits if it must be"
     )
     kv_cache: Literal["auto", "none"] = Field(
         "auto",
@@ -220,7 +224,8 @@ def load_settings(
 ) -> Settings:
     """Merge all sources. `toml_path` None reads chatbot.toml in the working directory, if any.
 
-    Raises SettingsError that names the key, its source and what is allowed.
+    What was changed on the page counts least. Raises SettingsError that names the key, its
+    source and what is allowed.
     """
     environ = os.environ if environ is None else environ
     merged: dict[str, Any] = {}
@@ -235,6 +240,11 @@ def load_settings(
                 raise SettingsError(_unknown(key, source))
             merged[key] = value
             sources[key] = source
+    data_dir = Path(merged.get("data_dir") or default_data_dir())
+    for key, value in read_saved(data_dir).items():
+        if key in Settings.model_fields and key not in merged:
+            merged[key] = value
+            sources[key] = str(data_dir / FILE)
     try:
         return Settings(**merged)
     except ValidationError as error:

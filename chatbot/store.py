@@ -165,6 +165,13 @@ class Store(MemoryStore):
         with self._database.write() as connection:
             store_queries.update_conversation(connection, conversation_id, title_columns(title))
 
+    def set_system_text(self, conversation_id: str, text: str | None) -> None:
+        """Replace the default system text in this chat; None or "" goes back to it."""
+        own = storable(text).strip() if text else ""
+        with self._database.write() as connection:
+            values = {"system_text": own or None}
+            store_queries.update_conversation(connection, conversation_id, values)
+
     def delete(self, conversation_id: str) -> None:
         """Remove a conversation and all that belongs to it; an id that is not there is fine."""
         mine = conversations.c.id == conversation_id
