@@ -10,10 +10,11 @@ from chatbot.regression.results import CaseResult, Fingerprint, RunResult
 from chatbot.regression.statistics import fisher_worse, median
 
 Change = Literal["new", "removed", "not run", "fixed", "regressed", "worse", "same"]
-CHANCE = 0.01
-"""Of sampled cases, a fall that chance gives more often than this is called worse, not regressed.
+FALSE_ALARMS = 0.05
+"""Most chance that a comparison of two runs of the same thing calls any sampled case regressed.
 
-A case that failed fails the run either way; the name only says whether to believe it.
+It is shared among the sampled cases (Bonferroni). A case that fell, but not beyond this, is called
+worse: it fails the run all the same, and the name says that more samples are needed to tell.
 """
 
 
@@ -74,7 +75,9 @@ def compare(before: RunResult, after: RunResult) -> Comparison:
     """What changed from `before` to `after`. Texts are never compared."""
     old = {case.id: case for case in before.cases if case.status != "skipped"}
     new = {case.id: case for case in after.cases}
-    rows = [_row(old.get(case.id), case) for case in after.cases]
+    n_sampled = sum(case.sampled and case.id in old for case in after.cases)
+    chance = FALSE_ALARMS / max(1, n_sampled)
+    rows = [_row(old.get(case.id), case, chance) for case in after.cases]
     for case in before.cases:
         if case.id not in new:
             change: Change = "not run" if case.id in after.left_out else "removed"
@@ -87,7 +90,7 @@ def compare(before: RunResult, after: RunResult) -> Comparison:
     )
 
 
-def _row(old: CaseResult | None, new: CaseResult) -> Row:
+def _row(old: CaseResult | None, new: CaseResult, chance: float) -> Row:
     if new.status == "skipped":
         return Row(new.id, "not run", old.status if old else "", new.status, reason=new.reason)
     if old is None:
@@ -95,7 +98,7 @@ def _row(old: CaseResult | None, new: CaseResult) -> Row:
     p = fisher_worse((old.passes, old.samples), (new.passes, new.samples))
     change: Change = "same"
     if old.good and not new.good:
-        by_chance = (old.sampled or new.sampled) and new.status != "error" and p > CHANCE
+        by_chance = (old.sampled or new.sampled) and new.status != "error" and p > chance
         change = "worse" if by_chance else "regressed"
     elif new.good and not old.good:
         change = "fixed"

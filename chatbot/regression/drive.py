@@ -72,7 +72,8 @@ class Driver:
             made = store.import_conversation(replace(case.history, system_text=system))
         else:
             made = store.create_conversation(system_text=case.system)
-        wanted = [document.name for document in case.documents]
+        # As in the program, another chat has no documents until it is given some.
+        wanted = [document.name for document in case.documents if name == "main"]
         ids = {info.name: info.id for info in self._target.library.documents()}
         store.set_documents(made.id, [ids[name] for name in wanted if name in ids])
         return made.id

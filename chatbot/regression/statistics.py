@@ -15,7 +15,8 @@ def wilson(passes: int, samples: int, z: float = Z_95) -> tuple[float, float]:
     middle = share + weight / 2
     half = z * math.sqrt(share * (1 - share) / samples + weight / (4 * samples))
     low, high = (middle - half) / (1 + weight), (middle + half) / (1 + weight)
-    return max(0.0, low), min(1.0, high)
+    # Where nothing or everything passed, rounding must not leave the end out.
+    return (low if passes else 0.0), (high if passes < samples else 1.0)
 
 
 def fisher_worse(before: tuple[int, int], after: tuple[int, int]) -> float:

@@ -15,7 +15,8 @@ REPLYING = ("ask", "retry", "edit")
 _NEEDS: dict[str, tuple[str, ...]] = {
     "ask": ("user",), "edit": ("user", "turn"), "upload": ("document",),
     "delete_document": ("name",), "forget_turn": ("turn",), "switch_version": ("turn",),
-    "add_fact": ("text",),    "edit_summary": ("text",), "delete_fact": ("text",), "pin_fact": ("text",),
+    "add_fact": ("text",), "edit_summary": ("text",),
+    "delete_fact": ("text",), "pin_fact": ("text",),
 }  # fmt: skip
 _TAKES: dict[str, tuple[str, ...]] = {
     "ask": ("repeat", "copies", "stop_after_tokens", "close_after_tokens", "reply", "assert"),
