@@ -31,7 +31,8 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "chatbot.errors": (),
     "chatbot.messages": ("retrieval.types",),
     "chatbot.setting_faults": (),
-    "chatbot.settings": ("chatbot.errors", "chatbot.setting_faults"),
+    "chatbot.saved_settings": (),
+    "chatbot.settings": ("chatbot.errors", "chatbot.saved_settings", "chatbot.setting_faults"),
     "chatbot.budget": ("chatbot.errors",),
     "chatbot.records": ("chatbot.errors", "chatbot.messages", "retrieval.types"),
     "chatbot.store_": (*DATA, "chatbot.titles"),
@@ -50,8 +51,9 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
 OWNERS = {
     "torch": tuple(
         f"chatbot.engine.{part}"
-        for part in ("local", "local_reply", "local_samples", "loading", "decode", "sampling", "device_memory",
-                     "kv_", "gguf_files")
+        for part in ("local", "local_reply", "local_samples", "loading", "decode", "sampling",
+                     "device_memory", "kv_", "gguf_files", "kernels", "int8_linear",
+                     "llama_step", "read_weights")
     ),
     "gradio": ("chatbot.ui",),
     "pytest": ("chatbot.regression.pytest_plugin",),

@@ -13,7 +13,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from chatbot.engine import kv_attention
 from chatbot.engine.base import Finished, SamplingParams
-from chatbot.engine.kv_attention import NAME, choose_attention, packed_attention
+from chatbot.engine.kv_attention import NAME, best_attention, packed_attention, use_attention
 
 PROMPT = (START_ID, *range(60, 190))
 
@@ -59,7 +59,9 @@ def test_same_replies(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     replies = []
     for packed in (False, True):
         model = tiny_model(dtype=dtype)
-        assert (choose_attention(model) if packed else "sdpa") == (NAME if packed else "sdpa")
+        if packed:
+            assert best_attention(model) == NAME
+            use_attention(model, NAME)
         *_, last = tiny_engine(model).generate(PROMPT, SamplingParams(max_tokens=40))
         assert isinstance(last, Finished)
         replies.append(last.token_ids)
@@ -68,17 +70,17 @@ def test_same_replies(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
 
 def test_slower_or_wrong_attention_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kv_attention, "_timed", timed(1.5))
-    assert choose_attention(tiny_model()) == "sdpa"
+    assert best_attention(tiny_model()) == "sdpa"
 
     def wrong(attention: Any, *arguments: Any) -> tuple[torch.Tensor, float]:
         output, seconds = timed(0.5)(attention, *arguments)
         return output * (1.1 if attention is packed_attention else 1), seconds
 
     monkeypatch.setattr(kv_attention, "_timed", wrong)
-    assert choose_attention(tiny_model()) == "sdpa"
+    assert best_attention(tiny_model()) == "sdpa"
 
 
 def test_each_head_with_keys_of_its_own_needs_no_packing() -> None:
     model = tiny_model()
     model.config.num_key_value_heads = model.config.num_attention_heads
-    assert choose_attention(model) == "sdpa"
+    assert best_attention(model) == "sdpa"

@@ -47,7 +47,7 @@ def test_truncated_cache_goes_on_like_a_cold_one(model: Any, keep: int) -> None:
     more = (90, 91, 92, 93)
     warm = Reader(model, cache, kept).read(more)
     cold = Reader(model, new_cache(model), ()).read((*kept, *more))
-    torch.testing.assert_close(warm, cold, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(warm, cold, atol=1e-2, rtol=0)
     assert int(warm.argmax()) == int(cold.argmax())
 
 
@@ -64,7 +64,7 @@ def test_negative_length_and_empty_cache(model: Any) -> None:
     empty = new_cache(model)
     truncate(empty, 0)
     assert cache_bytes(empty) == 0
-    assert cache_bytes(filled(model, IDS)) == 2 * 2 * 2 * 16 * capacity_tokens(len(IDS)) * 4
+    assert cache_bytes(filled(model, IDS)) == 2 * 2 * 2 * 16 * capacity_tokens(len(IDS)) * 2
 
 
 def random_states(tokens: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -88,7 +88,7 @@ def test_rolled_back_cache_of_each_kind_goes_on_like_a_fresh_one(
     more = (100, 101, 102)
     warm = Reader(model, cache, ids[:keep]).read(more)
     cold = Reader(model, new_cache(model, kind), ()).read((*ids[:keep], *more))
-    torch.testing.assert_close(warm, cold, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(warm, cold, atol=1e-2, rtol=0)
 
 
 @pytest.mark.parametrize("layer_type", [PlainLayer, Int8Layer])

@@ -85,7 +85,7 @@ def test_bound_of_the_settings_is_kept_and_shrinks_the_window() -> None:
 
 
 def test_computed_bound_is_a_window_at_least_and_half_of_what_is_left() -> None:
-    tight = make_plan(EIGHT, 11 * GIB, PlanRequest("int8"))
+    tight = make_plan(EIGHT, 11 * GIB, PlanRequest("int8", on_cuda=True))
     per_token = tight.kv_bytes_per_token
     window = 8192 * per_token
     assert cache_bound(tight, 0, per_token).n_bytes == window

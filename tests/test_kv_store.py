@@ -19,7 +19,7 @@ from chatbot.engine.local import TransformersEngine
 from chatbot.engine.memory import CacheKind
 from chatbot.errors import EngineError
 
-BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 4
+BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 2
 SYSTEM = (START_ID, *range(60, 90))
 
 

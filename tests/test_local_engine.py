@@ -69,7 +69,7 @@ def test_pieces_give_the_same_logits_as_one_pass(model: Any) -> None:
         reader = Reader(model, new_cache(model), ())
         *_, (done, logits) = reader.prefill(PROMPT, piece_tokens=piece_tokens)
         assert done == len(PROMPT)
-        torch.testing.assert_close(logits, whole, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(logits, whole, atol=1e-2, rtol=0)
         assert reader.cache.get_seq_length() == len(PROMPT) == reader.read_tokens
 
 

@@ -83,7 +83,7 @@ def test_a_stopped_call_leaves_the_cache_as_before(model: Any) -> None:
     assert [layer.get_seq_length() for layer in reader.cache.layers] == [20, 20]
     again = reader.read(PROMPT[20:])
     torch.testing.assert_close(
-        again, model(torch.tensor([PROMPT])).logits[0, -1], atol=1e-4, rtol=1e-4
+        again, model(torch.tensor([PROMPT])).logits[0, -1], atol=1e-2, rtol=0
     )
 
 

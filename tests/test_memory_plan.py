@@ -51,7 +51,7 @@ def test_parameters_are_the_published_ones(name: str, parameters: int) -> None:
 def test_bytes_of_llama_3_8b() -> None:
     assert kv_bytes_per_token(EIGHT, "16bit") == 128 * 1024
     assert kv_bytes_per_token(EIGHT, "int8") == 65 * 1024
-    assert kv_bytes_per_token(EIGHT, "16bit", 4) == 256 * 1024
+    assert kv_bytes_per_token(EIGHT, "int4") == 37 * 1024
     assert 8.4 * GIB < weights_bytes(EIGHT, "int8") < 8.6 * GIB
     assert weights_bytes(EIGHT, "none") == 2 * EIGHT.parameters
     assert 5.3 * GIB < weights_bytes(EIGHT, "int4") < 5.8 * GIB
@@ -189,10 +189,10 @@ def test_plan_says_what_to_do_when_it_does_not_fit(tmp_path: Path) -> None:
     none = plan_command(settings, "100MiB")
     assert "fewer parameters" in none["advice"][0]
     window = plan_command(
-        Settings(model=LLAMA3_8B, cache_dir=tmp_path, window_tokens=8192), "9.8GiB"
+        Settings(model=LLAMA3_8B, cache_dir=tmp_path, window_tokens=8192), "9.5GiB"
     )
     assert "--window-tokens" in window["advice"][0]
-    shortened = plan_command(settings, "9.8GiB")
+    shortened = plan_command(settings, "9.5GiB")
     assert shortened["chosen"]["fits"]
     assert "is cut to" in shortened["advice"][0]
 

@@ -13,6 +13,7 @@ import torch
 from chatbot.engine.kv_layer import truncate
 from chatbot.engine.kv_policy import SINK_TOKENS, tokens_to_drop
 from chatbot.engine.kv_sink import drop_middle
+from chatbot.engine.llama_step import LlamaStep, can_step
 from chatbot.messages import Notice
 
 
@@ -72,6 +73,8 @@ class Reader:
     ) -> None:
         self._model = model
         self.cache = cache
+        step = getattr(model, "one_token", None)
+        self._step = step if step is not None and can_step(cache) else None
         self._ids: list[int] = list(held_ids)
         self._position = len(held_ids)
         """Of the next token; behind the last one in the cache, where some are left out."""
@@ -114,6 +117,8 @@ class Reader:
     def read(self, token_ids: Sequence[int]) -> torch.Tensor:
         """See `TokenReader`."""
         self._make_room(len(token_ids))
+        if self._step is not None and len(token_ids) == 1:
+            return self._read_one(self._step, token_ids[0])
         ids = torch.tensor([list(token_ids)], dtype=torch.long, device=self._model.device)
         held = len(self._ids) - self.dropped_tokens
         options: dict[str, Any] = {}
@@ -131,6 +136,13 @@ class Reader:
         self._ids.extend(token_ids)
         self._position += len(token_ids)
         logits: torch.Tensor = output.logits[0, -1]
+        return logits
+
+    def _read_one(self, step: LlamaStep, token_id: int) -> torch.Tensor:
+        """As the model itself, with less around the computation."""
+        logits = step(token_id, self.cache, self._position)
+        self._ids.append(token_id)
+        self._position += 1
         return logits
 
     def _make_room(self, new_tokens: int) -> None:

@@ -111,6 +111,15 @@ def has_fast_bfloat16() -> bool:
     return re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", flags) is not None
 
 
+def has_fast_int8() -> bool:
+    """Whether this CPU multiplies 8-bit numbers faster than floats, many at once."""
+    try:
+        flags = _CPU_FLAGS.read_text(encoding="utf-8", errors="replace")
+    except OSError:  # not Linux
+        return False
+    return re.search(r"\b(avx512_vnni|avx_vnni|amx_int8)\b", flags) is not None
+
+
 def device_memory(*, on_cuda: bool) -> Memory:
     """Memory of the device that a model runs on."""
     return (cuda_memory() if on_cuda else None) or cpu_memory()

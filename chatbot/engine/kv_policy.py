@@ -92,9 +92,9 @@ def to_evict(sizes: Mapping[str, int], room_bytes: int) -> list[str]:
 
 
 def cache_kinds(settings: Settings) -> tuple[CacheKind, ...]:
-    """The kinds of cache that the settings allow, best first; "auto": 8 bit only when needed."""
+    """The kinds of cache that the settings allow, best first; "auto": few bits only if needed."""
     kind = settings.kv_cache_dtype
-    return ("16bit", "int8") if kind == "auto" else (kind,)
+    return ("16bit", "int8", "int4") if kind == "auto" else (kind,)
 
 
 def cache_policy(settings: Settings) -> CachePolicy:

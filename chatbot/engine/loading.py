@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from chatbot.engine.base import EngineInfo
@@ -16,12 +14,11 @@ from chatbot.engine.memory import (
     MemoryPlan,
     ModelFigures,
     PlanRequest,
-    Weights,
     figures_of,
     kv_bytes_per_token,
 )
 from chatbot.engine.models import ModelFiles, locate, read_config
-from chatbot.engine.planning import advice, best_plan, too_many_replies
+from chatbot.engine.planning import advice, best_plan, chosen_weights, too_many_replies
 from chatbot.engine.window import checked_window
 from chatbot.errors import ModelError, SettingsError
 from chatbot.settings import Settings
@@ -52,7 +49,7 @@ class LoadedModel:
     @property
     def kv_bytes_per_token(self) -> int:
         """Bytes that a token takes in the cache, in the model's own type."""
-        return kv_bytes_per_token(self.figures, self.plan.cache, self.model.dtype.itemsize)
+        return kv_bytes_per_token(self.figures, self.plan.cache)
 
 
 def load_files(settings: Settings, report: Progress) -> tuple[ModelFiles, MemoryPlan]:
@@ -71,16 +68,16 @@ def load_model(
     import torch
     from transformers.utils import logging as library_logging
 
-    from chatbot.engine.kv_attention import choose_attention
+    from chatbot.engine.kernels import choose_kernels
+    from chatbot.engine.read_weights import read_weights
 
     library_logging.disable_progress_bar()
     if settings.threads:
         torch.set_num_threads(settings.threads)
     on_cuda = chosen_device(settings) == "cuda"
     report(f"Reading the weights of {files.name} ({gib(plan.weights_bytes)}).", None)
-    model = _read_weights(files, plan, on_cuda)
-    model.eval()
-    choose_attention(model)
+    model = read_weights(files, plan, attention=settings.attention, on_cuda=on_cuda)
+    choose_kernels(model, name=files.name, folder=settings.cache_dir)
     figures = figures_of(model.config.to_dict())
     return LoadedModel(
         model=model,
@@ -120,6 +117,8 @@ def info_of(loaded: LoadedModel) -> EngineInfo:
             "kv_bytes_per_token": loaded.kv_bytes_per_token,
             "kv_cache_dtype": loaded.plan.cache if loaded.with_cache else "none",
             "attention": str(loaded.model.config._attn_implementation),
+            "direct_caches": list(getattr(loaded.model, "direct_caches", ())),
+            "one_token_step": getattr(loaded.model, "one_token", None) is not None,
             "prefill_piece_tokens": loaded.piece_tokens,
             "max_concurrent_replies": loaded.replies_at_once,
         },
@@ -140,17 +139,10 @@ def chosen_device(settings: Settings) -> str:
     return "cuda" if there and settings.device != "cpu" else "cpu"
 
 
-def chosen_weights(settings: Settings, device: str) -> Weights:
-    """What "auto" means: 8 bit on CUDA, where it is fast, and 16 bit on a CPU."""
-    if settings.quantization == "auto":
-        return "int8" if device == "cuda" and settings.model != "demo" else "none"
-    return settings.quantization
-
-
 def request_of(settings: Settings, figures: ModelFigures, *, device: str) -> PlanRequest:
     """The settings as the arithmetic wants them. Raises SettingsError for too long a window."""
     return PlanRequest(
-        weights=chosen_weights(settings, device),
+        weights=chosen_weights(settings, on_cuda=device == "cuda"),
         window_tokens=checked_window(settings, figures),
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=device == "cuda",
@@ -202,52 +194,8 @@ def check_architecture(name: str, config: Mapping[str, Any]) -> None:
         raise ModelError(message)
 
 
-def _read_weights(files: ModelFiles, plan: MemoryPlan, on_cuda: bool) -> Any:
-    from transformers import AutoModelForCausalLM
-
-    options: dict[str, Any] = {
-        "dtype": "float32" if plan.value_bytes == 4 else "bfloat16",
-        "attn_implementation": "sdpa",
-        "local_files_only": True,  # everything is on this machine by now
-    }
-    if plan.weights != "none":
-        options["quantization_config"] = _quantization(plan.weights)
-    if on_cuda or plan.weights != "none":
-        options["device_map"] = {"": 0 if on_cuda else "cpu"}
-    try:
-        return AutoModelForCausalLM.from_pretrained(str(files.folder), **options)
-    except Exception as error:  # the safetensors library raises nothing more particular
-        raise ModelError(_cannot_load(files.folder, error)) from error
-
-
-def _quantization(weights: Weights) -> Any:
-    import torch
-    from transformers import BitsAndBytesConfig
-
-    if weights == "int8":
-        # It would say at each layer of each token that bfloat16 is cast to float16.
-        logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
-        return BitsAndBytesConfig(load_in_8bit=True)
-    return BitsAndBytesConfig(
-        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.bfloat16
-    )
-
-
 def _end_ids(model: Any) -> tuple[int, ...]:
     named = model.generation_config.eos_token_id
     if named is None:
         named = model.config.eos_token_id
     return (named,) if isinstance(named, int) else tuple(named or ())
-
-
-def _cannot_load(folder: Path, error: Exception) -> str:
-    import torch
-
-    if isinstance(error, torch.OutOfMemoryError) or "memory" in str(error).lower():
-        return (
-            f"Memory ran out while the weights of {folder.name} were read; choose a smaller "
-            "quantization or model, or close other programs."
-        )
-    text = str(error).strip()
-    reason = text.splitlines()[0][:200] if text else type(error).__name__
-    return f"The model in {folder} cannot be loaded ({reason}); copy or download it again."

@@ -17,6 +17,8 @@ WEIGHTS: tuple[Weights, ...] = ("none", "int8", "int4")
 CACHES: tuple[CacheKind, ...] = ("16bit", "int8", "int4")
 DEFAULT_WINDOW_TOKENS = 8192
 MIN_WINDOW_TOKENS = 64
+KEY_BITS, VALUE_BITS = 5, 4
+"""Of a cache in "int4", beside a 16-bit scale for each head and token."""
 GIB = 1 << 30
 MIB = 1 << 20
 
@@ -142,9 +144,14 @@ def figures_of(config: Mapping[str, Any]) -> ModelFigures:
     )
 
 
-def weights_bytes(figures: ModelFigures, weights: Weights, value_bytes: int = 2) -> int:
-    """Bytes of all weights; embedding and output layer stay unpacked."""
+def weights_bytes(
+    figures: ModelFigures, weights: Weights, value_bytes: int = 2, *, on_cuda: bool = True
+) -> int:
+    """Bytes of all weights; embedding and output layer stay unpacked, but for 8 bit on a CPU."""
     packed = figures.linear_parameters
+    if weights == "int8" and not on_cuda:
+        outer_rows = figures.outer_parameters // figures.hidden
+        return packed + figures.outer_parameters + 4 * (_output_rows(figures) + outer_rows)
     outer = value_bytes * figures.outer_parameters
     if weights == "none":
         return value_bytes * packed + outer
@@ -154,14 +161,14 @@ def weights_bytes(figures: ModelFigures, weights: Weights, value_bytes: int = 2)
     return packed // 2 + packed // 16 + outer
 
 
-def kv_bytes_per_token(figures: ModelFigures, cache: CacheKind, value_bytes: int = 2) -> int:
-    """Bytes of keys and values of one token in all layers; "16bit" is the unpacked cache."""
+def kv_bytes_per_token(figures: ModelFigures, cache: CacheKind) -> int:
+    """Bytes of keys and values of one token in all layers, whatever the model computes in."""
     vectors = 2 * figures.layers * figures.kv_heads
     if cache == "16bit":
-        return vectors * value_bytes * figures.head_dim
+        return vectors * 2 * figures.head_dim
     if cache == "int8":  # a 16-bit scale for each head and token
         return vectors * (figures.head_dim + 2)
-    return vectors * (figures.head_dim // 2 + 4)  # scale and zero point
+    return vectors // 2 * ((KEY_BITS + VALUE_BITS) * figures.head_dim // 8 + 2 * 2)
 
 
 def working_bytes(
@@ -197,9 +204,9 @@ def make_plan(
     """What fits into `available_bytes`. Pure; see MemoryPlan."""
     request = request or PlanRequest()
     value_bytes = request.value_bytes
-    weights = weights_bytes(figures, request.weights, value_bytes)
+    weights = weights_bytes(figures, request.weights, value_bytes, on_cuda=request.on_cuda)
     reserve = reserve_bytes(weights)
-    per_token = kv_bytes_per_token(figures, request.cache, value_bytes)
+    per_token = kv_bytes_per_token(figures, request.cache)
     left = available_bytes - weights - reserve
 
     def fits(window_tokens: int) -> bool:

@@ -41,7 +41,7 @@ class Needs:
         return new_tokens * self._per_token() + work
 
     def _per_token(self) -> int:
-        return kv_bytes_per_token(self.figures, self.cache, self.value_bytes)
+        return kv_bytes_per_token(self.figures, self.cache)
 
     def _work(self, new_tokens: int, window_tokens: int) -> int:
         return working_bytes(self.figures, new_tokens, window_tokens, self.value_bytes)

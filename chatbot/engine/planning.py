@@ -14,6 +14,7 @@ from chatbot.engine.device_memory import (
     cpu_memory,
     cuda_memory,
     has_fast_bfloat16,
+    has_fast_int8,
     parse_bytes,
 )
 from chatbot.engine.known_models import KNOWN_CONFIGS
@@ -25,6 +26,7 @@ from chatbot.engine.memory import (
     MemoryPlan,
     ModelFigures,
     PlanRequest,
+    Weights,
     figures_of,
     kv_bytes_per_token,
     make_plan,
@@ -46,7 +48,7 @@ def plan_command(settings: Settings, device_memory: str | None = None) -> dict[s
     figures = figures_of(known.config)
     memory, on_cuda, measured = _memory(settings, device_memory)
     request = PlanRequest(
-        weights=_weights(settings, on_cuda),
+        weights=chosen_weights(settings, on_cuda=on_cuda),
         window_tokens=checked_window(settings, figures),
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=on_cuda,
@@ -78,7 +80,7 @@ def best_plan(figures: ModelFigures, available_bytes: int, request: PlanRequest)
 
 
 def _typed_plan(figures: ModelFigures, available_bytes: int, request: PlanRequest) -> MemoryPlan:
-    if not request.on_cuda and request.weights == "none" and not has_fast_bfloat16():
+    if not request.on_cuda and request.weights != "int4" and not has_fast_bfloat16():
         wide = make_plan(figures, available_bytes, replace(request, value_bytes=4))
         if wide.fits and wide.window_tokens >= _wanted_window(figures, request):
             return wide
@@ -99,7 +101,9 @@ def plan_report(
         "available_bytes": available_bytes,
         "parameters": figures.parameters,
         "trained_window_tokens": figures.window_tokens,
-        "weights_bytes": {kind: weights_bytes(figures, kind) for kind in WEIGHTS},
+        "weights_bytes": {
+            kind: weights_bytes(figures, kind, on_cuda=request.on_cuda) for kind in WEIGHTS
+        },
         "kv_bytes_per_token": {kind: kv_bytes_per_token(figures, kind) for kind in CACHES},
         "chosen": _plan_dict(chosen),
         "options": [_plan_dict(option) for option in options],
@@ -194,10 +198,13 @@ def _memory(settings: Settings, given: str | None) -> tuple[Memory, bool, bool]:
     return cpu_memory(), settings.device == "cuda", True
 
 
-def _weights(settings: Settings, on_cuda: bool) -> Any:
-    if settings.quantization == "auto":
-        return "int8" if on_cuda and settings.model != "demo" else "none"
-    return settings.quantization
+def chosen_weights(settings: Settings, *, on_cuda: bool) -> Weights:
+    """What "auto" means: 8 bit where it is fast, which on a CPU depends on the processor."""
+    if settings.quantization != "auto":
+        return settings.quantization
+    if on_cuda:
+        return "none" if settings.model == "demo" else "int8"
+    return "int8" if has_fast_int8() else "none"
 
 
 def _plan_dict(plan: MemoryPlan) -> dict[str, Any]:
