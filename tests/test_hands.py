@@ -107,19 +107,22 @@ def test_an_edited_fact_and_a_pinned_one_survive_later_folds(folded: Rig) -> Non
     assert edited.text not in [fact.text for fact in folded.summary.facts]
 
 
-def test_a_deleted_fact_stays_deleted(folded: Rig) -> None:
-    gone = folded.summary.facts[0]
-    folded.chat.delete_fact(folded.id, gone.id)
-    folded.talk(14, start=14)
-    assert gone.id not in [fact.id for fact in folded.summary.facts]
-    # Even when its turn is folded once more, after an edit had taken the summary back.
-    folded.edit(after(folded, gone), "Let us begin again.")
-    at = [turn.id for turn in folded.now.turns].index(gone.turn_id)
-    assert folded.summary.covers <= at
-    folded.talk(14, start=20)
-    assert folded.summary.covers > 3
-    assert gone.turn_id in [turn.id for turn in folded.now.turns[: folded.summary.covers]]
-    assert gone.id not in [fact.id for fact in folded.summary.facts]
+def test_a_deleted_fact_stays_deleted(rig: Rig) -> None:
+    """Also when its turn is folded once more, after an edit had taken the summary back."""
+    rig.ask("I am Ana Horvat and I prefer room 4711, decided on 3 May.")
+    rig.ask("I am Ana Horvat and I prefer desk 8122, decided on 4 May.")
+    third, *_ = rig.talk(14)
+    gone = rig.fact("4711")
+    rig.chat.delete_fact(rig.id, gone.id)
+    rig.talk(14, start=14)
+    assert rig.fact("8122")
+    assert gone.id not in [fact.id for fact in rig.summary.facts]
+    rig.edit(third.id, "Let us begin again.")
+    assert rig.summary.covers == 0
+    rig.talk(14)
+    assert rig.summary.covers > 2
+    assert rig.fact("8122")
+    assert gone.id not in [fact.id for fact in rig.summary.facts]
 
 
 def test_what_was_said_of_a_fact_outlasts_a_rollback(folded: Rig) -> None:
