@@ -20,13 +20,13 @@ STRONG_COVERAGE, STRONG_COSINE = 0.6, 0.5
 OWN_COVERAGE, OWN_COSINE = 0.25, 0.35
 """The same for a question about the user's own affairs, whatever is in sight: the turns in sight
 may hold no more than the same question."""
-STATED_COVERAGE = 0.75
-"""The same for what is no question for a fact: a statement, or a request to do something."""
 LEAD_COVERAGE, LEAD_COSINE = 0.15, 0.08
 """By how much old turns must be better than those in sight."""
+STATED_COVERAGE, STATED_COSINE, STATED_LEAD_COSINE = 0.75, 0.65, 0.25
+"""The same for what is no question for a fact: a statement, or a request to do something."""
 WEAK_COVERAGE, WEAK_COSINE = 0.25, 0.3
 """Below both, what is found has a word or two in common with the message, and no more."""
-LONG_TERMS, LONG_QUESTION_TERMS = 60, 30
+LONG_TERMS, LONG_QUESTION_TERMS, LONG_OWN_QUESTION_TERMS = 60, 30, 45
 """A longer message, or question, brings what it is about with it."""
 
 _SAID = r"said|told|mentioned|asked|promised"
@@ -102,19 +102,19 @@ def need(message: str, match: Match) -> Need:
     asked = question_for_a_fact(message)
     if asked is None:
         stated = not _SMALL_TALK.search(message) and len(content_terms(message)) > 1
-        return "some" if stated and _leads(match, STATED_COVERAGE, None) else "none"
+        return "some" if stated and _leads_by_far(match) else "none"
     if speaks_of_own(asked):
         near = match.covered >= OWN_COVERAGE or match.cosine >= OWN_COSINE
         return "much" if near else "none"
-    return "some" if _leads(match, STRONG_COVERAGE, STRONG_COSINE) else "none"
+    by_words = match.covered >= max(STRONG_COVERAGE, match.covered_in_sight + LEAD_COVERAGE)
+    by_meaning = match.cosine >= max(STRONG_COSINE, match.cosine_in_sight + LEAD_COSINE)
+    return "some" if by_words or by_meaning else "none"
 
 
-def _leads(match: Match, coverage: float, cosine: float | None) -> bool:
-    """Whether old turns hold enough of it, and more than those in sight."""
-    by_words = match.covered >= max(coverage, match.covered_in_sight + LEAD_COVERAGE)
-    if cosine is None:
-        return by_words
-    return by_words or match.cosine >= max(cosine, match.cosine_in_sight + LEAD_COSINE)
+def _leads_by_far(match: Match) -> bool:
+    by_words = match.covered >= max(STATED_COVERAGE, match.covered_in_sight + LEAD_COVERAGE)
+    lead = match.cosine_in_sight + STATED_LEAD_COSINE
+    return by_words or match.cosine >= max(STATED_COSINE, lead)
 
 
 def question_for_a_fact(message: str) -> str | None:
@@ -123,7 +123,8 @@ def question_for_a_fact(message: str) -> str | None:
     for sentence in reversed(_SENTENCE.findall(message)):
         if not _QUESTION.search(sentence.strip()) or not _FOR_A_FACT.search(sentence):
             continue
-        long = len(lexical_terms(sentence)) > LONG_QUESTION_TERMS
+        limit = LONG_OWN_QUESTION_TERMS if speaks_of_own(sentence) else LONG_QUESTION_TERMS
+        long = len(lexical_terms(sentence)) > limit
         return None if long or _FOR_A_DEED.search(sentence) else sentence.strip()
     return None
 

@@ -14,6 +14,7 @@ import prompts
 from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
+from chatbot.fact_recall import FactRecall
 from chatbot.fold_prompt import trim_to_cap
 from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
@@ -55,6 +56,7 @@ class PromptBuilder:
         self._settings = settings
         self._library = library
         self._recaller = Recaller(settings, self.encoder.count, vectors)
+        self._facts = FactRecall(self.encoder.count)
 
     def change_settings(self, settings: Settings) -> None:
         """Build the next prompts with others; what is known of old turns stays."""
@@ -97,6 +99,9 @@ class PromptBuilder:
             unfolded_tokens=unfolded,
             has_passages=bool(found.passages),
         )
+        excerpts = recalled.excerpts
+        if self._settings.recall_share > 0:
+            excerpts = self._facts.beside(conversation, asked, excerpts, language=language)
         request = PromptRequest(
             conversation=conversation,
             question=shown,
@@ -104,7 +109,7 @@ class PromptBuilder:
             language=language,
             budget=recalled.budget,
             query=query,
-            excerpts=recalled.excerpts,
+            excerpts=excerpts,
             standing=recalled.standing,
             passages=found.passages,
             whole_scope=found.whole_scope,
@@ -150,20 +155,19 @@ class PromptBuilder:
         stop: threading.Event | None = None,
         limit_tokens: int | None = None,
     ) -> None:
-        """Make vectors for turns that are no longer in the prompt and have none yet, so that
-        recall finds them by meaning.
+        """Make vectors for turns that have none yet, so that recall finds them by meaning; only
+        from when on some turns may be missing from the prompt.
 
         Takes seconds; a prompt never waits for it. Ends early when `stop` is set.
         """
-        turns = self.turns_left_out(conversation, budget)
-        if turns:
-            self._recaller.embed(conversation, turns, stop=stop, limit_tokens=limit_tokens)
+        if self.leaves_turns_out(conversation, budget):
+            self._recaller.embed(conversation, stop=stop, limit_tokens=limit_tokens)
 
-    def turns_left_out(self, conversation: Conversation, budget: ContextBudget) -> int:
-        """So many of the oldest turns may be missing from a prompt: those folded, or any."""
-        if self._unfolded_tokens(conversation, budget) > budget.limit_tokens:
-            return len(conversation.turns)
-        return conversation.summary.covers if conversation.summary else 0
+    def leaves_turns_out(self, conversation: Conversation, budget: ContextBudget) -> bool:
+        """Whether turns may be missing from a prompt: some are folded, or not all have room."""
+        if conversation.summary and conversation.summary.covers:
+            return True
+        return self._unfolded_tokens(conversation, budget) > budget.limit_tokens
 
     def keep_only(self, conversation: Conversation) -> None:
         """Drop what is kept of turns that are no longer in the conversation."""
@@ -174,6 +178,7 @@ class PromptBuilder:
         """Drop what is kept about a conversation; it is made again at need."""
         self.encoder.forget()
         self._recaller.forget(conversation_id)
+        self._facts.forget(conversation_id)
 
     def _required_tokens(self, question: str, system_text: str) -> int:
         """Tokens of what every prompt holds."""

@@ -123,15 +123,15 @@ class RecallIndex:
                 *(float(near[rows].max(initial=0.0)) for rows in (old, view.positions >= folded)),
             )
 
-    def texts(self, turns: int | None = None) -> list[str]:
-        """The texts of the excerpts, of the first `turns` only, in the order of need for a vector.
+    def texts(self) -> list[str]:
+        """The texts of all excerpts, in the order in which they need a vector.
 
         The user's own words before replies, and short ones before long ones: the fewer words an
         excerpt has, the less likely a question shares one with it.
         """
         with self._lock:
             order = sorted(
-                (e for e in self._excerpts if turns is None or e.position < turns),
+                self._excerpts,
                 key=lambda e: (not is_users_own(e.message), e.tokens, -e.position, e.start),
             )
         return [excerpt.text for excerpt in order]

@@ -40,17 +40,16 @@ class RecallIndexes:
         self,
         conversation: Conversation,
         *,
-        turns: int | None = None,
         stop: threading.Event | None = None,
         limit_tokens: int | None = None,
     ) -> None:
-        """Make vectors that are missing, of the first `turns` and up to texts of `limit_tokens` in
-        all; drop those of texts that are gone. Takes seconds for a long chat, and longer while
+        """Make vectors that are missing, up to texts of `limit_tokens` in all; drop those of texts
+        that are gone. Takes seconds for a long chat, and longer while
         the model is loaded."""
         if self._vectors is None:
             return
         self.keep_only(conversation)
-        texts = self.of(conversation).texts(turns)
+        texts = self.of(conversation).texts()
         if limit_tokens is not None:
             used = list(accumulate(self._count_tokens(text) for text in texts))
             texts = texts[: bisect_right(used, limit_tokens)]

@@ -90,13 +90,12 @@ class Recaller:
     def embed(
         self,
         conversation: Conversation,
-        turns: int,
         *,
         stop: threading.Event | None = None,
         limit_tokens: int | None = None,
     ) -> None:
-        """Make the vectors of the first `turns` that are missing; see `RecallIndexes.embed`."""
-        self._indexes.embed(conversation, turns=turns, stop=stop, limit_tokens=limit_tokens)
+        """Make the vectors that are missing; see `RecallIndexes.embed`."""
+        self._indexes.embed(conversation, stop=stop, limit_tokens=limit_tokens)
 
     def keep_only(self, conversation: Conversation) -> None:
         """Drop what is known of turns that are no longer in the conversation."""

@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         conversation = fold_imported(
             conversation, builder, settings, window_tokens=window, console=console
         )
-        if builder.turns_left_out(conversation, budget):
+        if builder.leaves_turns_out(conversation, budget):
             vectors = _recall_vectors(settings, library, console)
             builder = PromptBuilder(tokenizer, settings, library, vectors=vectors)
             builder.embed(conversation, budget, limit_tokens=EMBEDDED_TOKENS)
