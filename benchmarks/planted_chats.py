@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ LANGUAGES = ("en", "ko")
 FACTS = Path(__file__).parent / "planted_facts.jsonl"
 LONGEST_QUESTION, LONGEST_REPLY = 1_500, 4_000
 """Characters of a filler turn; longer ones are left out, not cut."""
+_MARK = re.compile(r"\s*->->[\s\d,.]*$")
+"""BEAM puts the place in its plan behind questions; nobody said that."""
 Filler = tuple[str, str]
 
 
@@ -104,7 +107,7 @@ def _english(data: Path) -> list[list[Filler]]:
     for path in sorted((data / "memory" / "beam100k").glob("*.json")):
         messages = json.loads(path.read_text(encoding="utf-8"))["messages"]
         pairs = [
-            (a["content"], b["content"])
+            (_MARK.sub("", a["content"]), b["content"])
             for a, b in pairwise(messages)
             if a["role"] == "user" and b["role"] == "assistant"
         ]

@@ -26,6 +26,12 @@ _ENDS_IT = re.compile(
     r"|더 이상|이제(?:는)? (?:\S+ ){0,2}(?:안|못) |끊었|그만",
     re.IGNORECASE,
 )
+_INSTEAD = re.compile(
+    r"\b(?:instead|rather|actually|not|changed? (?:my|our|his|her|their) minds?"
+    r"|after all|in the end)\b"
+    r"|대신|말고|아니|바꿨|바뀌|바꾸|변경|사실",
+    re.IGNORECASE,
+)
 _WEEKDAY = re.compile(
     r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|([월화수목금토일])요일", re.IGNORECASE
 )
@@ -96,6 +102,8 @@ def find_corrected(line: str, earlier: Sequence[str]) -> Change | None:
 
     A line without words of correction only replaces one that says the same with one other value.
     """
+    if line.rstrip().endswith(("?", "？")):
+        return None
     if not sounds_like_correction(line):
         return _restated(line, earlier)
     best: tuple[float, int] | None = None
@@ -237,8 +245,8 @@ def _fit(line: str, old: str, *, recent: bool, last: bool) -> float:
         # Without a subject of its own; a weekday rather stands for a weekday than for a date.
         fits = 0.1 * _of_one_kind(line, old)
         return 0.5 + fits if recent and not mine else 0.3 + fits if last else 0.0
-    wordy = not values(line) and not values(old) and share >= _LEAST_SHARE
-    return 1 + share if wordy and mine != theirs else 0.0
+    wordy = _INSTEAD.search(line) and not values(line) and not values(old)
+    return 1 + share if wordy and share >= _LEAST_SHARE and mine != theirs else 0.0
 
 
 def _names(line: str) -> frozenset[str]:

@@ -31,6 +31,10 @@ class Excerpt:
     score: float
     standing: Standing | None = None
     tokens: int = 0
+    note: str = ""
+    """What the program says of it, such as that it has been corrected."""
+    note_of: tuple[str, ...] = ()
+    """Ids of other messages whose words the note holds."""
 
     @property
     def text(self) -> str:

@@ -13,11 +13,11 @@ from functools import lru_cache
 import prompts
 from chatbot.corrections import MOVABLE, changed_values, find_corrected, names_day, shares_subject
 from chatbot.figures import dates, numbers
-from chatbot.messages import Fact, Turn
+from chatbot.messages import Fact, Message, Turn
 from chatbot.proper_names import english_names, identifiers, korean_names
 from chatbot.records import fact_id
 from chatbot.words import patterns
-from retrieval.sentences import sentences
+from retrieval.sentences import sentences, split_sentences
 from retrieval.types import CountTokens
 from retrieval.words import content_terms
 
@@ -40,12 +40,19 @@ _CODE = re.compile(
 _QUESTION = re.compile(
     r"[?？]\s*$|(?:까요|나요|은가요|ㄴ가요|습니까|줘|주세요|줄래|알려줘)[.!?]*\s*$"
 )
+_REQUEST = re.compile(
+    r"\b(?:can|could|would) you\b|\bhelp me\b|\bhow (?:do|can|should) I\b|도와|알려\s*줘",
+    re.IGNORECASE,
+)
+"""A task, not a fact: what it says is needed now and rarely later."""
 _CLAUSE_END = re.compile(r"[,;:)](?=\s)|\s[–—-]\s|(?<=고|며|서|데|만)(?=\s)")
 FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 """A block of code, open or closed."""
 _WEIGHTS = {"figure": 2.0, "name": 1.5, "preference": 2.0, "decision": 1.5, "correction": 2.5}
-_LEAST_WEIGHT = 2.0
+LEAST_WEIGHT = 2.0
 _CORRECTED_WEIGHT = 2.0
+_LEAST_COST = 12
+"""Tokens that a line counts for at least, so that crumbs do not win by being short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +81,12 @@ def salience(sentence: str) -> Salience:
     if _PERSONAL.search(sentence):
         weight += 1.0
     if _QUESTION.search(sentence):
-        # "No, make it Thursday, please" asks for something, but says what holds from now on.
-        lessened = "figure" in kinds or "correction" in kinds
-        weight -= 1.0 if lessened else 2.0
+        # "No, make it Thursday, please" asks for something, but says what holds from now on; "I
+        # have 900 euros, is that enough?" does so too. Other questions state nothing.
+        personal = _PERSONAL.search(sentence) and "figure" in kinds
+        weight -= 1.0 if personal or "correction" in kinds else 2.0
+    elif _REQUEST.search(sentence):
+        weight -= 1.0
     return Salience(frozenset(kinds), max(0.0, weight))
 
 
@@ -100,12 +110,12 @@ class Found:
     replaces: Fact | None = None
 
 
-def extract_facts(turns: Sequence[Turn]) -> tuple[Fact, ...]:
+def extract_facts(turns: Sequence[Turn], *, least_weight: float = LEAST_WEIGHT) -> tuple[Fact, ...]:
     """The facts that users state in these turns, in their order and in their words."""
     found: dict[str, Fact] = {}
     for turn in turns:
         for message in turn.user:
-            for line in _lines(message.content):
+            for line in _lines(message.content, least_weight):
                 fact = Fact(line, turn.id, message.id, id=fact_id(message.id, line))
                 found.setdefault(_key(line), fact)
     return tuple(found.values())
@@ -163,8 +173,14 @@ def merge_facts(
 
 def fact_line(fact: Fact, language: str) -> str:
     """The fact as the model reads it: with what it was before, if it is a correction."""
+    note = fact_note(fact, language)
+    return f"{fact.text} ({note})" if note else fact.text
+
+
+def fact_note(fact: Fact, language: str) -> str:
+    """What the line was before; "" if it is no correction."""
     if not fact.earlier:
-        return fact.text
+        return ""
     last = fact.earlier.rsplit(STEP, 1)[-1]
     old, new = changed_values(fact.text, last)
     notes = []
@@ -174,7 +190,18 @@ def fact_line(fact: Fact, language: str) -> str:
         notes.append(prompts.load(name, language, old=old, new=shown))
     if not old or STEP in fact.earlier or not shares_subject(fact.text, last):
         notes.append(prompts.load("fact_before", language, earlier=fact.earlier))
-    return f"{fact.text} ({'; '.join(notes)})"
+    return "; ".join(notes)
+
+
+def fact_spans(turn: Turn, fact: Fact) -> tuple[Message, int, int] | None:
+    """The message that a fact was found in, and from where to where, in characters."""
+    for message in turn.user:
+        if message.id == fact.message_id:
+            text = FENCED.sub(lambda found: "\n" * len(found.group()), message.content)
+            for start, end in split_sentences(text):
+                if shortened(" ".join(text[start:end].split()), MAX_FACT_CHARACTERS) == fact.text:
+                    return message, start, end
+    return None
 
 
 def _stays(fact: Fact) -> bool:
@@ -182,15 +209,17 @@ def _stays(fact: Fact) -> bool:
 
 
 def _within(facts: Sequence[Fact], cap_tokens: int, count_tokens: CountTokens) -> tuple[Fact, ...]:
-    order = sorted(
-        range(len(facts)),
-        key=lambda i: (_stays(facts[i]), _weight(facts[i]), i),
-        reverse=True,
-    )
+    costs = [count_tokens(f"- {fact_line(fact, 'en')}\n") for fact in facts]
+    # Many short lines say more than few long ones.
+    values = [
+        _weight(fact) / max(_LEAST_COST, cost) ** 0.5
+        for fact, cost in zip(facts, costs, strict=True)
+    ]
+    order = sorted(range(len(facts)), key=lambda i: (_stays(facts[i]), values[i], i), reverse=True)
     kept_indices: set[int] = set()
     left_tokens = cap_tokens
     for index in order:
-        tokens = count_tokens(f"- {fact_line(facts[index], 'en')}\n")
+        tokens = costs[index]
         if _stays(facts[index]) or tokens <= left_tokens:
             kept_indices.add(index)
             left_tokens -= tokens
@@ -233,11 +262,11 @@ def shortened(sentence: str, max_characters: int) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _lines(content: str) -> tuple[str, ...]:
+def _lines(content: str, least_weight: float) -> tuple[str, ...]:
     lines: list[str] = []
     for sentence in sentences(FENCED.sub("\n\n", content)):
         line = " ".join(sentence.split())
-        if is_prose(line) and salience(line).weight >= _LEAST_WEIGHT and content_terms(line):
+        if is_prose(line) and salience(line).weight >= least_weight and content_terms(line):
             lines.append(shortened(line, MAX_FACT_CHARACTERS))
     return tuple(lines)
 

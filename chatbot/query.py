@@ -69,6 +69,13 @@ def leans_on_earlier_turns(question: str) -> bool:
     return bool(few or opening or (pointing and short))
 
 
+def is_merely_short(question: str) -> bool:
+    """Whether nothing but its few words makes a question lean on earlier turns."""
+    if _OPENING_EN.search(question) or _OPENING_KO.search(question):
+        return False
+    return not (_POINTING_EN.search(question) or _POINTING_KO.search(question))
+
+
 def _points_back(question: str) -> bool:
     found = _POINTING_EN.search(question)
     if found is None:

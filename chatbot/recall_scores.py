@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chatbot.excerpts import Excerpt, is_users_own, several_voices
-from chatbot.query import asks_for_reply
+from chatbot.query import asks_for_reply, is_merely_short
 from chatbot.relevance import Scores, TermIndex
 from retrieval.words import lexical_terms
 
@@ -31,6 +31,8 @@ OWN_WEIGHT_IN_TALK = 0.1
 """Among several voices single remarks say little; what is sought is a stretch of their talk."""
 BORROWED_FACTOR = 0.5
 """What a word borrowed from earlier turns counts against one of the question."""
+BORROWED_FACTOR_NAMED, NAMED_COVERAGE, NAMED_TEXTS = 0.1, 0.6, 4
+"""The same where so few excerpts hold most of a short question's words that it is about these."""
 MEANING_WEIGHT, MEANING_WEIGHT_WITHOUT_WORDS = 0.5, 3.0
 """What nearness in meaning counts where one excerpt holds all words of the question, and where
 none holds any: words that match are the better sign, and meaning is for those that do not."""
@@ -80,8 +82,9 @@ def scores_of(
 
 def _by_words(terms: TermIndex, view: View, query: str, question: str) -> Scores | None:
     asked = set(lexical_terms(question))
+    factor = BORROWED_FACTOR_NAMED if _is_named(terms, question) else BORROWED_FACTOR
     weights = {
-        term: weight * (1.0 if term in asked else BORROWED_FACTOR)
+        term: weight * (1.0 if term in asked else factor)
         for term, weight in terms.weights(query).items()
     }
     if not weights:
@@ -98,6 +101,12 @@ def _by_words(terms: TermIndex, view: View, query: str, question: str) -> Scores
     weighted = own * np.where(view.users, USER_WEIGHT, 1.0)
     weighted *= np.where(view.wishes, PREFERENCE_WEIGHT, 1.0)
     return _scaled(weighted) + np.where(view.users, NEAR_WEIGHT, NEAR_WEIGHT_REPLY) * near
+
+
+def _is_named(terms: TermIndex, question: str) -> bool:
+    if not is_merely_short(question):
+        return False
+    return 0 < int((terms.coverage(question) >= NAMED_COVERAGE).sum()) <= NAMED_TEXTS
 
 
 def _by_meaning(terms: TermIndex, view: View, question: str, cosines: Scores) -> Scores:

@@ -132,8 +132,10 @@ class PieceEncoder:
         role = "speaker_assistant" if message.role == "assistant" else "speaker_user"
         speaker = one_line(message.name or prompts.load(role, language))
         when = f", {one_line(message.created)}" if message.created else ""
-        text = f"[{speaker}{when}] {excerpt.text}\n"
-        piece = self._piece(kind, header + text, message_ids=(message.id,))
+        note = f" ({excerpt.note})" if excerpt.note else ""
+        text = f"[{speaker}{when}] {excerpt.text}{note}\n"
+        ids = (message.id, *excerpt.note_of)
+        piece = self._piece(kind, header + text, message_ids=ids)
         start, end = excerpt.start, excerpt.end
         segment = replace(piece.segment, start=start, end=end, score=round(excerpt.score, 4))
         return replace(piece, segment=segment)

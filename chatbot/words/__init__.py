@@ -20,6 +20,12 @@ def word_set(name: str) -> frozenset[str]:
 
 
 @cache
+def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
+    """The words of each line of a file."""
+    return tuple(tuple(line.split()) for line in _lines(name))
+
+
+@cache
 def patterns(name: str) -> re.Pattern[str]:
     """All patterns of a file as one; case is ignored, ^ and $ match at lines."""
     joined = "|".join(f"(?:{line})" for line in _lines(name))
