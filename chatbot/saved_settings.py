@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,4 +33,4 @@ def save(data_dir: Path, values: Mapping[str, Any]) -> None:
     path = data_dir / FILE
     fresh = path.with_suffix(".new")
     fresh.write_text(json.dumps(dict(values), ensure_ascii=False, indent=1), encoding="utf-8")
-    os.replace(fresh, path)
+    fresh.replace(path)

@@ -16,6 +16,8 @@ from chatbot.messages import (
     Conversation,
     Dropped,
     Fact,
+    FoldDecision,
+    MemoryFigures,
     Message,
     Notice,
     PromptTrace,
@@ -24,18 +26,21 @@ from chatbot.messages import (
     Turn,
     Usage,
 )
+from chatbot.settings import Settings
 from chatbot.store_queries import ConversationInfo
-from chatbot.ui import lists, panel
+from chatbot.ui import lists, machine_html, memory_html, panel
 from chatbot.ui.calls import Call, checked_id
 from chatbot.ui.desk import Desk, Tab
 from chatbot.ui.escape import escape_html, literal_markdown, safe_markdown
-from chatbot.ui.export import as_markdown, file_name
+from chatbot.ui.export import file_name
 from chatbot.ui.fragments import fold_html, welcome_html
 from chatbot.ui.i18n import LANGUAGES, notice_text, pick_language, reason_text, table, tr
 from chatbot.ui.ingest_jobs import JobRow
+from chatbot.ui.options_html import Form, options_html
 from chatbot.ui.prompt_html import KINDS, counts_line, trace_html
 from chatbot.ui.pump import Pump
 from chatbot.ui.replies import advanced
+from chatbot.ui.source_html import source_html
 from chatbot.ui.view import LiveReply, Welcome, marked, view
 from retrieval.types import Citation, DocumentInfo
 
@@ -313,21 +318,28 @@ def test_empty_chats_are_listed_only_where_they_are_open() -> None:
 def test_the_demo_model_is_named_once() -> None:
     def chip(model: str) -> str:
         info = EngineInfo(model, 2048, is_demo=True)
-        return Tags(panel.top_html("en", "Title", panel.Machine(EngineStatus("ready"), info))).text
+        return Tags(
+            panel.top_html("en", "Title", machine_html.Machine(EngineStatus("ready"), info))
+        ).text
 
     assert chip("demo").count("demo") == 1
     assert chip("org/small").count("small") == 1 and chip("org/small").count("demo") == 1
 
 
 def test_lists_and_panel_escape_titles_names_and_messages() -> None:
-    listed = [Conversation("c1", NASTY), Conversation("c2")]
+    listed = [ConversationInfo("c1", NASTY, "now", 1), ConversationInfo("c2", "", "now", 1, True)]
     document = DocumentInfo(
         "d1", NASTY, "pdf", 3, 4, 1234, 99, "0", "now", removed_lines=6, warnings=(NASTY,)
     )
     over = (JobRow(state, NASTY, state, message=NASTY) for state in ("note", "error"))
     jobs = (JobRow("j1", NASTY, "embed", 0.5), *over)
-    machine = panel.Machine(EngineStatus("ready"), EngineInfo(NASTY, 2048, is_demo=True))
-    summary = RollingSummary(NASTY, 3, 9, (Fact(NASTY, "t1", "m1"),))
+    machine = machine_html.Machine(EngineStatus("ready"), EngineInfo(NASTY, 2048, is_demo=True))
+    fact = Fact(NASTY, "t1", "m1", id=NASTY, earlier=NASTY, edited=True, pinned=True)
+    summary = RollingSummary(NASTY, 3, 9, (fact,))
+    decision = FoldDecision("now", 3, False, None, (f"invented: {NASTY}", NASTY), NASTY)
+    folded = Conversation("c1", NASTY, (turn(1),), summary)
+    spent = turn(1, usage=Usage(10, 0, 20, 0.5, 2.0, ladder=("evict_idle", NASTY)))
+    machine = replace(machine, figures=MemoryFigures(9, 8, 99, {"c1": 8}, 7, 60, 70, 5, 6, 7, 99))
     for language in LANGUAGES:
         pieces = [
             lists.conversations_html(language, listed, "c1", {"c2"}),
@@ -337,16 +349,23 @@ def test_lists_and_panel_escape_titles_names_and_messages() -> None:
             panel.status_html(language, EngineStatus("failed", NASTY)),
             panel.meter_html(language, trace()),
             panel.context_html(language, trace()),
-            panel.summary_html(language, summary),
-            panel.facts_html(language, summary),
-            panel.memory_html(language, machine, Usage(10, 0, 20, 0.5, 2.0)),
-            panel.settings_html(language),
+            memory_html.summary_html(language, folded, [decision]),
+            memory_html.facts_html(language, folded),
+            machine_html.machine_html(language, machine, [spent], {"c1": NASTY}),
+            options_html(language, Form(Settings(model=NASTY), {}, {"seed": NASTY}, NASTY)),
+            source_html(language, SOURCE, f"{NASTY} {SOURCE.quote} {NASTY}"),
+            source_html(language, SOURCE, None),
+            panel.draft_meter_html(language, None, 9, 9, NASTY),
+            panel.draft_meter_html(language, trace(), 460, 2048),
+            panel.search_html(language, NASTY),
+            panel.foot_html(language),
+            panel.tabs_html(language),
             panel.words_html(language),
             fold_html(language, summary),
         ]
         for html in pieces:
             is_inert(html)
-    assert "10.0" in panel.memory_html("en", machine, Usage(10, 0, 20, 0.5, 2.0))
+    assert "10.0" in machine_html.machine_html("en", machine, [spent], {})
     assert panel.status_html("en", EngineStatus("ready")) == ""
 
 
@@ -467,9 +486,7 @@ def test_a_pump_hands_on_items_errors_and_the_end_and_stops_its_source() -> None
 # ---- export ----
 
 
-def test_export_is_word_for_word_and_its_name_fits_every_file_system() -> None:
-    made = Conversation("c", 'a/b:"c" <대화>', (turn(1, NASTY, NASTY, citations=(SOURCE,)),))
-    text = as_markdown(made, "ko")
-    assert text.count(NASTY) >= 3
-    assert file_name(made) == "a b c 대화.md"
-    assert file_name(Conversation("c")) == "chat.md"
+def test_the_name_of_an_export_fits_every_file_system() -> None:
+    made = Conversation("c", 'a/b:"c" <대화>')
+    assert file_name(made, "md") == "a b c 대화.md"
+    assert file_name(Conversation("c"), "json") == "chat.json"

@@ -51,6 +51,12 @@ def rejected_of(call: Call, language: Language, limit: int) -> list[tuple[str, s
     return found
 
 
+def text_of(call: Call) -> str:
+    """The text among the data; "" for none."""
+    text = call.data.get("text")
+    return text if isinstance(text, str) else ""
+
+
 def checked_id(value: object) -> str:
     """`value` if it has the form of an id, else ""."""
     return value if isinstance(value, str) and _ID.fullmatch(value) else ""

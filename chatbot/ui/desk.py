@@ -20,6 +20,8 @@ class Tab:
     conversation_id: str = ""
     language: Language = "en"
     shown: int = SHOWN_TURNS
+    search: str = ""
+    """What the list of chats is searched for."""
 
 
 @dataclass(slots=True)
@@ -56,11 +58,11 @@ class Desk:
             self._tabs[session] = tab
             return tab
 
-    def more(self, session: str) -> Tab:
-        """Let the tab show more of the older turns."""
+    def more(self, session: str, least: int = 0) -> Tab:
+        """Let the tab show more of the older turns, `least` of them at least."""
         with self._lock:
             tab = self._tabs.get(session, Tab())
-            self._tabs[session] = replace(tab, shown=tab.shown + SHOWN_TURNS)
+            self._tabs[session] = replace(tab, shown=max(tab.shown + SHOWN_TURNS, least))
             return self._tabs[session]
 
     def claim(self, conversation_id: str, session: str, live: LiveReply) -> Ticket | None:

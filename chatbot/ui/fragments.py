@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chatbot.messages import Finish, Notice, PromptTrace, RollingSummary, Turn
+from chatbot.messages import Finish, Notice, PromptTrace, RollingSummary, Turn, Version
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, notice_text, tr
 from chatbot.ui.icons import icon
@@ -83,7 +83,12 @@ def pending_html(
 
 
 def reply_foot_html(
-    turn: Turn, language: Language, trace: PromptTrace | None, *, is_last: bool
+    turn: Turn,
+    language: Language,
+    trace: PromptTrace | None,
+    *,
+    is_last: bool,
+    versions: Sequence[Version] = (),
 ) -> str:
     """Everything under a reply: how it ended, notices, sources, actions and its prompt."""
     pieces = [
@@ -91,17 +96,22 @@ def reply_foot_html(
         _notices_html(turn, language, trace),
         _sources_html(turn, language),
         _unsupported_html(turn, language),
-        _actions_html(turn, language, trace, is_last=is_last),
+        _actions_html(turn, language, trace, is_last=is_last, versions=versions),
     ]
     return f'<div class="foot" data-turn="{esc(turn.id)}">{"".join(pieces)}</div>'
 
 
-def citation_html(citation: Citation, language: Language) -> str:
-    """One source: label, document, page and the words that stand there."""
+def citation_html(citation: Citation, language: Language, number: int) -> str:
+    """One source: label, document, page and the words that stand there.
+
+    `number` is its place among all sources of the turn, by which its page is asked for.
+    """
     label = f'<span class="label">{esc(citation.label)}</span>' if citation.label else ""
     return (
-        f'<li class="source"><p class="where">{label}<span class="document">'
-        f"{esc(citation.document)}</span>{page_html(language, citation.page, citation.page_end)}"
+        f'<li class="source"><p class="where">{label}'
+        f'<button type="button" class="document" data-act="source" data-number="{number}" '
+        f'title="{esc(tr(language, "source.open"))}">{esc(citation.document)}</button>'
+        f"{page_html(language, citation.page, citation.page_end)}"
         f"</p><blockquote>{esc(citation.quote)}</blockquote></li>"
     )
 
@@ -142,7 +152,12 @@ def _notices_html(turn: Turn, language: Language, trace: PromptTrace | None) -> 
 
 def _sources_html(turn: Turn, language: Language) -> str:
     best = _best_html(turn.best_sentence, language)
-    cited = [c for c in turn.citations if not _same_place(c, turn.best_sentence)]
+    before = 1 if turn.best_sentence else 0
+    cited = [
+        (number, c)
+        for number, c in enumerate(turn.citations, start=before)
+        if not _same_place(c, turn.best_sentence)
+    ]
     if not cited:
         return f'<section class="sources">{best}</section>' if best else ""
     first = _list_html(cited[:_OPEN_SOURCES], language)
@@ -164,15 +179,15 @@ def _same_place(citation: Citation, other: Citation | None) -> bool:
     )
 
 
-def _list_html(citations: Sequence[Citation], language: Language) -> str:
-    return f"<ol>{''.join(citation_html(c, language) for c in citations)}</ol>"
+def _list_html(citations: Sequence[tuple[int, Citation]], language: Language) -> str:
+    return f"<ol>{''.join(citation_html(c, language, number) for number, c in citations)}</ol>"
 
 
 def _best_html(best: Citation | None, language: Language) -> str:
     if best is None:
         return ""
     title = esc(tr(language, "source.best"))
-    return f'<h4>{title}</h4><ol class="best">{citation_html(best, language)}</ol>'
+    return f'<h4>{title}</h4><ol class="best">{citation_html(best, language, 0)}</ol>'
 
 
 def _unsupported_html(turn: Turn, language: Language) -> str:
@@ -185,13 +200,22 @@ def _unsupported_html(turn: Turn, language: Language) -> str:
 
 
 def _actions_html(
-    turn: Turn, language: Language, trace: PromptTrace | None, *, is_last: bool
+    turn: Turn,
+    language: Language,
+    trace: PromptTrace | None,
+    *,
+    is_last: bool,
+    versions: Sequence[Version],
 ) -> str:
-    buttons = []
+    buttons = [_versions_html(language, turn, versions)]
     if turn.reply:
         buttons.append(_button("copy", tr(language, "chat.copy")))
-    if is_last and turn.finish != "running":
-        buttons.append(_button("retry", tr(language, "chat.retry")))
+    if turn.finish != "running":
+        if is_last:
+            buttons.append(_button("retry", tr(language, "chat.retry")))
+        if turn.user:
+            buttons.append(_button("edit", tr(language, "chat.edit")))
+        buttons.append(_button("forget", tr(language, "chat.forget")))
     line = ""
     if trace:
         line = (
@@ -200,6 +224,28 @@ def _actions_html(
             f'<div class="trace-body">{esc(tr(language, "trace.loading"))}</div></details>'
         )
     return f'<div class="actions">{"".join(buttons)}{line}</div>'
+
+
+def _versions_html(language: Language, turn: Turn, versions: Sequence[Version]) -> str:
+    """Arrows to what once stood in the place of a turn; empty where nothing did."""
+    ids = [version.id for version in versions]
+    if len(ids) < 2 or turn.id not in ids:
+        return ""
+    here = ids.index(turn.id)
+    words = esc(tr(language, "chat.version", number=here + 1, count=len(ids)))
+
+    def arrow(way: str, at: int) -> str:
+        label = esc(tr(language, f"chat.version_{way}"))
+        target = f'data-id="{esc(ids[at])}"' if 0 <= at < len(ids) else "disabled"
+        return (
+            f'<button type="button" class="act" data-act="version" {target} title="{label}" '
+            f'aria-label="{label}">{icon(way)}</button>'
+        )
+
+    return (
+        f'<span class="versions" role="group" aria-label="{words}">{arrow("left", here - 1)}'
+        f'<span class="n">{here + 1}/{len(ids)}</span>{arrow("right", here + 1)}</span>'
+    )
 
 
 def _button(act: str, text: str) -> str:

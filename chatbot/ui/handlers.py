@@ -8,18 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from chatbot.errors import ChatbotError
 from chatbot.services import Services
-from chatbot.ui.calls import Call, files_of, language_of, rejected_of
+from chatbot.ui.asks import Asks
+from chatbot.ui.calls import Call, files_of, rejected_of, text_of
+from chatbot.ui.chat_files import read_chats
 from chatbot.ui.desk import Desk, Tab
-from chatbot.ui.export import as_markdown, file_name
 from chatbot.ui.i18n import pick_language, tr
 from chatbot.ui.inbox import Inbox
 from chatbot.ui.ingest_jobs import IngestJobs
-from chatbot.ui.prompt_html import trace_html
+from chatbot.ui.memory_acts import MemoryActs
+from chatbot.ui.options import Options
 from chatbot.ui.replies import Replies, warn
 from chatbot.ui.screen import Screen, Updates
+from retrieval.types import RetrievalError
 
 MAX_TITLE_CHARACTERS = 200
+MAX_SEARCH_CHARACTERS = 200
+MAX_SYSTEM_CHARACTERS = 20_000
 
 
 class Handlers:
@@ -30,7 +36,9 @@ class Handlers:
         self._inbox = inbox
         self.desk = Desk()
         self.jobs = IngestJobs(services.library, services.store)
-        self.screen = Screen(services, self.desk, self.jobs)
+        self._options = Options(services)
+        self.screen = Screen(services, self.desk, self.jobs, self._options)
+        self.asks = Asks(services, self.screen)
         self._replies = Replies(services, self.desk, self.jobs, self.screen)
         self._actions: dict[str, Callable[[Call, Tab], Updates]] = {
             "open": self._open,
@@ -42,6 +50,12 @@ class Handlers:
             "remove": self._remove,
             "dismiss": self._dismiss,
             "language": self._language,
+            "search": self._search,
+            "pin": self._pin,
+            "import": self._import,
+            "setting": self._setting,
+            "system": self._system,
+            **MemoryActs(services, self.desk, self.screen).table(),
         }
 
     def close(self) -> None:
@@ -73,10 +87,21 @@ class Handlers:
         """Stop was pressed; the reply then ends by itself and draws the page."""
         self.desk.stop(self._tab(call).conversation_id)
 
+    def edit(self, call: Call) -> Iterator[Updates]:
+        """An earlier question was written anew."""
+        turn_id, text = call.id("turn"), text_of(call)
+        yield from self._replies.edit(call.session, self._tab(call), turn_id, text)
+
     def act(self, call: Call) -> Updates:
-        """A button of the lists was pressed; the data say which."""
+        """A button was pressed; the data say which. What cannot be done is told, and nothing
+        has changed then."""
         action = self._actions.get(str(call.data.get("act", "")))
-        return action(call, self._tab(call)) if action else {}
+        tab = self._tab(call)
+        try:
+            return action(call, tab) if action else {}
+        except (ChatbotError, RetrievalError) as error:
+            warn(str(error))
+            return self.screen.side(tab)
 
     def uploaded(self, call: Call) -> Iterator[Updates]:
         """Files have come in: read them, and show how far each is until all are read."""
@@ -133,29 +158,6 @@ class Handlers:
         """Something failed: show what is stored, with Send in place."""
         return self.screen.whole(self._tab(call), call.session)
 
-    # Questions of the page's script, answered with data
-
-    def trace(self, call: Call) -> str:
-        """The pieces of one turn's prompt as HTML."""
-        language = language_of(call)
-        turn_id = call.id("turn")
-        trace = self._services.store.load_trace(turn_id) if turn_id else None
-        return trace_html(language, trace) if trace else tr(language, "trace.none")
-
-    def reply_text(self, call: Call) -> str:
-        """One reply as the model wrote it, for copying."""
-        conversation = self.screen.conversation(call.conversation_id)
-        turns = conversation.turns if conversation else ()
-        return next((turn.reply for turn in turns if turn.id == call.id("turn")), "")
-
-    def export(self, call: Call) -> dict[str, str]:
-        """The chat as a Markdown file."""
-        conversation = self.screen.conversation(call.conversation_id)
-        if conversation is None:
-            return {}
-        language = language_of(call)
-        return {"name": file_name(conversation), "text": as_markdown(conversation, language)}
-
     # Buttons of the lists
 
     def _open(self, call: Call, tab: Tab) -> Updates:
@@ -163,11 +165,11 @@ class Handlers:
         if self.screen.conversation(wanted) is None:
             warn(tr(tab.language, "warn.no_chat"))
             return self.screen.side(tab)
-        shown = self.desk.show(call.session, Tab(wanted, tab.language))
+        shown = self.desk.show(call.session, Tab(wanted, tab.language, search=tab.search))
         return self.screen.whole(shown, call.session)
 
     def _new(self, call: Call, tab: Tab) -> Updates:
-        shown = self.desk.show(call.session, Tab("", tab.language))
+        shown = self.desk.show(call.session, Tab("", tab.language, search=tab.search))
         return self.screen.whole(shown, call.session)
 
     def _rename(self, call: Call, tab: Tab) -> Updates:
@@ -180,11 +182,56 @@ class Handlers:
         target = call.id()
         if self.screen.conversation(target) is not None:
             self.desk.stop(target)
-            self._services.chat.forget(target)
-            self._services.store.delete(target)
+            self._services.chat.delete(target)
         if tab.conversation_id == target:
             return self._new(call, tab)
         return self.screen.side(tab)
+
+    def _search(self, call: Call, tab: Tab) -> Updates:
+        wanted = text_of(call)[:MAX_SEARCH_CHARACTERS]
+        shown = self.desk.show(call.session, replace(tab, search=wanted))
+        return {"conversations": self.screen.conversations(shown)}
+
+    def _pin(self, call: Call, tab: Tab) -> Updates:
+        if self.screen.conversation(call.id()):
+            self._services.store.pin_conversation(call.id(), call.data.get("on") is True)
+        return {"conversations": self.screen.conversations(tab)}
+
+    def _import(self, call: Call, tab: Tab) -> Updates:
+        """Chats from files; the first of them is opened, what cannot be read is told."""
+        first = ""
+        for file in files_of(call, self._inbox):
+            try:
+                for conversation in read_chats(file):
+                    stored = self._services.store.import_conversation(conversation)
+                    first = first or stored.id
+            except ChatbotError as error:
+                warn(f"{file.name}: {error}")
+            finally:
+                file.path.unlink(missing_ok=True)
+        if not first:
+            return self.screen.side(tab)
+        shown = self.desk.show(call.session, Tab(first, tab.language))
+        return self.screen.whole(shown, call.session)
+
+    def _setting(self, call: Call, tab: Tab) -> Updates:
+        name, typed = str(call.data.get("name", "")), text_of(call)
+        try:
+            taken = self._options.change(name, typed)
+        except OSError as error:
+            warn(tr(tab.language, "settings.not_saved", reason=error.strerror or error))
+            taken = True
+        refused = {} if taken else {name: typed}
+        return {"settings": self.screen.settings(tab, refused)}
+
+    def _system(self, call: Call, tab: Tab) -> Updates:
+        """Other instructions for the chat on the screen, which begins with them if need be."""
+        text = text_of(call)[:MAX_SYSTEM_CHARACTERS]
+        if not tab.conversation_id:
+            new = self._services.store.create_conversation()
+            tab = self.desk.show(call.session, replace(tab, conversation_id=new.id))
+        self._services.store.set_system_text(tab.conversation_id, text)
+        return {"cid": tab.conversation_id, "settings": self.screen.settings(tab)}
 
     def _earlier(self, call: Call, tab: Tab) -> Updates:
         more = self.desk.more(call.session)

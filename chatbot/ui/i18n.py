@@ -47,6 +47,20 @@ def reason_text(language: Language, reason: str) -> str:
     return table(language).get(f"reason.{reason}", reason)
 
 
+def why_text(language: Language, reason: str) -> str:
+    """Why a summary was kept or refused, in the language of the page if its kind is known."""
+    kind, colon, detail = reason.partition(": ")
+    template = table(language).get(f"why.{kind}")
+    if template is None:
+        return reason
+    return f"{template}: {detail}" if colon else template
+
+
+def ladder_text(language: Language, step: str) -> str:
+    """What a step of the memory ladder was; its name if it is not in the tables."""
+    return table(language).get(f"notice.memory_{step}", step)
+
+
 def pick_language(*, chosen: str, setting: str, accept: str) -> Language:
     """The person's own choice, else the setting, else what the browser asks for first.
 

@@ -42,9 +42,13 @@
   const applyTheme = () => { const choice = saved('theme'); if (choice) dark(choice === 'dark'); };
 
   // ---- dialog: resolves to the text or true; null when it was left ----
-  const dialog = ({ title, text, button, value, danger }) => new Promise((resolve) => {
+  // `lines` makes the field several lines high, `html` comes from the server, `node` is a part of
+  // the page; with `only` there is nothing but a button to close it.
+  const dialog = ({ title, text, button, value, danger, lines, html, node, only, broad }) => new Promise((resolve) => {
+    const before = document.activeElement;
     const box = document.createElement('dialog');
-    box.className = 'localchat-dialog';
+    box.className = `localchat-dialog${broad ? ' broad' : ''}`;
+    box.setAttribute('aria-label', title);
     const form = document.createElement('form');
     form.method = 'dialog';
     const heading = document.createElement('h2');
@@ -53,10 +57,22 @@
     if (text) { const p = document.createElement('p'); p.textContent = text; form.append(p); }
     let input = null;
     if (value !== undefined) {
-      input = document.createElement('input');
-      input.value = value; input.maxLength = 200; input.setAttribute('aria-label', title);
+      input = document.createElement(lines ? 'textarea' : 'input');
+      input.value = value; input.setAttribute('aria-label', title);
+      if (lines) {
+        input.rows = lines;
+        input.addEventListener('keydown', (event) => {
+          if (event.isComposing || event.keyCode === 229) return;
+          if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+        });
+      } else input.maxLength = 200;
       form.append(input);
     }
+    if (html) {
+      const part = document.createElement('div');
+      part.className = 'part'; part.innerHTML = html; form.append(part);
+    }
+    if (node) form.append(node);
     const row = document.createElement('div');
     row.className = 'buttons';
     const no = document.createElement('button');
@@ -64,8 +80,12 @@
     const yes = document.createElement('button');
     yes.type = 'submit'; yes.textContent = button; yes.className = danger ? 'danger' : 'primary';
     yes.dataset.confirm = '1';
-    row.append(no, yes); form.append(row); box.append(form);
-    const end = (result) => { box.close(); box.remove(); resolve(result); };
+    if (!only) row.append(no);
+    row.append(yes); form.append(row); box.append(form);
+    const end = (result) => {
+      box.close(); box.remove(); resolve(result);
+      if (before && before.isConnected) before.focus();
+    };
     no.addEventListener('click', () => end(null));
     box.addEventListener('cancel', (event) => { event.preventDefault(); end(null); });
     form.addEventListener('submit', (event) => {
@@ -75,7 +95,10 @@
     });
     document.body.append(box);
     box.showModal();
-    if (input) input.select(); else no.focus();
+    if (input && lines) { input.focus(); input.setSelectionRange(value.length, value.length); }
+    else if (input) input.select(); else (only ? yes : no).focus();
+    const quoted = box.querySelector('mark.quoted');
+    if (quoted) quoted.scrollIntoView({ block: 'center' });
   });
 
   // ---- uploads ----
@@ -115,7 +138,7 @@
     if (list) list.append(row);
     return { row, bar };
   };
-  const upload = async (files) => {
+  const upload = async (files, done) => {
     const button = document.querySelector('#upload .drop');
     const limit = 1048576 * Number(button ? button.dataset.limit : 0);
     const tokens = []; const failed = [];
@@ -127,7 +150,8 @@
       shown.row.remove();
       if (result.token) tokens.push(result.token); else failed.push(result);
     }
-    if (tokens.length || failed.length) trigger('uploaded', { tokens, failed });
+    if (done) { if (tokens.length) done(tokens); if (failed.length) trigger('uploaded', { tokens: [], failed }); }
+    else if (tokens.length || failed.length) trigger('uploaded', { tokens, failed });
   };
 
   // ---- small actions ----
@@ -141,7 +165,8 @@
   const download = ({ name, text }) => {
     if (text === undefined) return;
     const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([text], { type: 'text/markdown;charset=utf-8' }));
+    const type = name.endsWith('.json') ? 'application/json' : 'text/markdown;charset=utf-8';
+    link.href = URL.createObjectURL(new Blob([text], { type }));
     link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
@@ -174,7 +199,7 @@
     retry: () => trigger('retry', {}),
     suggest: (b) => setBox(b.textContent),
     copy,
-    export: async () => download(await ask('export', {})),
+    export: async (b) => download(await ask('export', { format: b.dataset.format })),
     menu: () => flip('side'),
     panel: () => flip('panel'),
     theme: () => {
@@ -283,20 +308,23 @@
       row.setAttribute('aria-label', decode(row.getAttribute('aria-label')));
     }
   };
+  const listeners = [];
   const watch = () => {
     applyTheme();
     let due = false;
     new MutationObserver(() => {
       if (due) return;
       due = true;
-      requestAnimationFrame(() => { due = false; label(); });
+      requestAnimationFrame(() => { due = false; label(); listeners.forEach((run) => run()); });
     }).observe(document.body, { childList: true, subtree: true });
   };
   if (document.body) watch(); else document.addEventListener('DOMContentLoaded', watch);
 
+  // For the second part of the script, and for the page itself.
   window.localchat = {
-    saved,
-    address,
+    saved, address, word, act, ask, dialog, actions, byId, upload, conversation, download,
+    trigger: (name, data) => trigger(name, data),
     connect: (send, functions) => { trigger = send; server = functions; },
+    onChange: (run) => listeners.push(run),
   };
 })();

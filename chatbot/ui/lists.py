@@ -20,6 +20,8 @@ class Listed(Protocol):
     def id(self) -> str: ...
     @property
     def title(self) -> str: ...
+    @property
+    def pinned(self) -> bool: ...
 
 
 def worth_listing(
@@ -30,11 +32,17 @@ def worth_listing(
 
 
 def conversations_html(
-    language: Language, listed: Sequence[Listed], current: str, running: Collection[str]
+    language: Language,
+    listed: Sequence[Listed],
+    current: str,
+    running: Collection[str],
+    *,
+    searched: bool = False,
 ) -> str:
-    """The list of chats, newest first, each with rename and delete."""
+    """The list of chats as given, each with pin, rename and delete."""
     if not listed:
-        return f'<p class="none">{esc(tr(language, "side.no_chats"))}</p>'
+        key = "side.none_found" if searched else "side.no_chats"
+        return f'<p class="none">{esc(tr(language, key))}</p>'
     rows = "".join(_conversation(language, c, c.id == current, c.id in running) for c in listed)
     return f'<ul class="items">{rows}</ul>'
 
@@ -45,10 +53,12 @@ def _conversation(language: Language, listed: Listed, is_current: bool, is_runni
     dot = f'<i class="running" title="{esc(tr(language, "side.running"))}"></i>'
     here = ' aria-current="page"' if is_current else ""
     return (
-        f'<li class="item{" current" if is_current else ""}" data-id="{cid}">'
+        f'<li class="item{" current" if is_current else ""}{" pinned" if listed.pinned else ""}" '
+        f'data-id="{cid}">'
         f'<button type="button" class="t" data-act="open" data-id="{cid}" title="{title}"'
         f"{here}>{dot if is_running else ''}"
         f"<span>{title}</span></button>"
+        f"{_tool(language, 'unpin' if listed.pinned else 'pin', 'pin', cid, title)}"
         f"{_tool(language, 'rename', 'edit', cid, title)}"
         f"{_tool(language, 'delete', 'bin', cid, title)}</li>"
     )

@@ -21,8 +21,9 @@ def stylesheet() -> str:
 
 def head() -> str:
     """The page's own script, as part of <head>."""
-    script = (_HERE / "keys.js").read_text(encoding="utf-8")
-    return f'<meta name="color-scheme" content="light dark"><script>{script}</script>'
+    scripts = [(_HERE / name).read_text(encoding="utf-8") for name in ("keys.js", "panel.js")]
+    parts = "".join(f"<script>{script}</script>" for script in scripts)
+    return f'<meta name="color-scheme" content="light dark">{parts}'
 
 
 def theme() -> gr.themes.Base:

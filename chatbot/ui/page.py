@@ -26,7 +26,7 @@ _ON_LOAD_JS = """(cid, language) => [
 # Tells the page's script how to reach the server; the handlers check everything again.
 _BRIDGE_JS = """
 localchat.connect((name, data) => trigger(name, data), server);
-// The events: 'act' 'retry' 'uploaded'
+// The events: 'act' 'retry' 'edit' 'uploaded'
 """
 
 
@@ -58,7 +58,8 @@ def _layout(handlers: Handlers) -> dict[str, Any]:
         with gr.Column(elem_id="main", scale=1, min_width=0):
             _main(widgets)
         with gr.Column(elem_id="panel", scale=0, min_width=0):
-            for name in ("context", "summary", "facts", "memory"):
+            widgets["tabs"] = _html("panel-tabs")
+            for name in ("context", "summary", "facts", "memory", "settings"):
                 widgets[name] = _html(name)
     return widgets
 
@@ -68,11 +69,12 @@ def _side(widgets: dict[str, Any]) -> None:
     widgets["new"] = gr.HTML(
         new_chat_html("en"), elem_id="new-chat", js_on_load=None, apply_default_css=False
     )
+    widgets["search"] = _html("search-box")
     widgets["conversations"] = _html("conversations")
     widgets["titles"] = _html("documents-title")
     widgets["documents"] = _html("documents")
     widgets["upload"] = _html("upload")
-    widgets["settings"] = _html("settings")
+    widgets["foot"] = _html("side-foot")
 
 
 def _main(widgets: dict[str, Any]) -> None:
@@ -113,16 +115,22 @@ def _html(elem_id: str, value: str = "") -> gr.HTML:
 def _server_functions(handlers: Handlers) -> list[Callable[..., Any]]:
     """Questions that the page's script may ask; the browser's claims are checked."""
 
-    def trace(data: dict[str, Any], request: gr.Request) -> str:
-        return handlers.trace(_question(data, request))
+    def answered(ask: Callable[[Call], Any]) -> Callable[..., Any]:
+        def answer(data: dict[str, Any], request: gr.Request) -> Any:
+            return ask(_question(data, request))
 
-    def reply_text(data: dict[str, Any], request: gr.Request) -> str:
-        return handlers.reply_text(_question(data, request))
+        # The name by which the script asks.
+        answer.__name__ = ask.__name__
+        return answer
 
-    def export(data: dict[str, Any], request: gr.Request) -> dict[str, str]:
-        return handlers.export(_question(data, request))
-
-    return [trace, reply_text, export]
+    asks = handlers.asks
+    return [
+        answered(ask)
+        for ask in (
+            asks.trace, asks.reply_text, asks.question_text, asks.summary_text, asks.export,
+            asks.machine, asks.meter, asks.source, asks.case,
+        )
+    ]  # fmt: skip
 
 
 def _question(data: object, request: gr.Request) -> Call:
@@ -160,9 +168,8 @@ class _Wiring:
         self._finish(
             w["msg"].submit(self._send, [w["cid"], w["msg"]], self._outputs, **self._common())
         )
-        self._finish(
-            w["bridge"].retry(self._stream(h.retry), [w["cid"]], self._outputs, **self._common())
-        )
+        for event, handler in ((w["bridge"].retry, h.retry), (w["bridge"].edit, h.edit)):
+            self._finish(event(self._stream(handler), [w["cid"]], self._outputs, **self._common()))
 
     def _finish(self, event: Any) -> None:
         inputs = [self._widgets["cid"]]

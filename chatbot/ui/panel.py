@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from chatbot.engine.base import EngineInfo, EngineStatus
-from chatbot.messages import Conversation, PromptTrace, RollingSummary, Usage
+from chatbot.engine.base import EngineStatus
+from chatbot.messages import PromptTrace
 from chatbot.ui.escape import escape_html as esc
-from chatbot.ui.fragments import covers_text
-from chatbot.ui.i18n import LANGUAGES, Language, tr
+from chatbot.ui.i18n import LANGUAGES, Language, table, tr
 from chatbot.ui.icons import icon
+from chatbot.ui.machine_html import Machine
 from chatbot.ui.prompt_html import bar_html
 
+TABS = ("prompt", "memory", "machine", "settings")
 # Sentences that the scripts of the page need.
 _WORDS = (
     "dialog.cancel", "dialog.rename", "dialog.rename_title", "dialog.delete", "dialog.delete_text",
     "dialog.remove", "dialog.remove_text",
     "upload.sending", "chat.copied", "trace.loading", "box.label", "box.send", "box.stop",
+    "dialog.save", "dialog.close", "edit.title", "edit.text", "edit.text_none", "edit.send",
+    "forget.title", "forget.text", "forget.button", "memory.edit_summary", "memory.edit_fact",
+    "memory.add", "memory.delete_text", "side.delete", "source.title",
+    "keys.title", "keys.list",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What the panel says about the model."""
-
-    status: EngineStatus
-    info: EngineInfo | None = None
-    window_tokens: int = 0
-    """The window in use, which may be smaller than what the model could take."""
 
 
 def top_html(language: Language, title: str, machine: Machine) -> str:
@@ -36,8 +29,17 @@ def top_html(language: Language, title: str, machine: Machine) -> str:
     return (
         f"{_bar_button(language, 'menu', 'menu', 'top.menu')}"
         f'<h1 title="{shown}">{shown}</h1>{_chip(language, machine)}'
-        f"{_bar_button(language, 'export', 'export', 'top.export', 'export')}"
+        f"{_save_button(language, 'md', 'export')}{_save_button(language, 'json', 'export-json')}"
         f"{_bar_button(language, 'panel', 'panel', 'top.panel')}"
+    )
+
+
+def _save_button(language: Language, form: str, elem_id: str) -> str:
+    label = esc(tr(language, f"top.export_{form}"))
+    return (
+        f'<button type="button" class="act save" data-act="export" data-format="{form}" '
+        f'id="{elem_id}" title="{label}" aria-label="{label}">{icon("export")}'
+        f"<span>{form}</span></button>"
     )
 
 
@@ -89,64 +91,96 @@ def context_html(language: Language, trace: PromptTrace | None) -> str:
     title = f"<h3>{esc(tr(language, 'panel.context'))}</h3>"
     if trace is None:
         return f'{title}<p class="none">{esc(tr(language, "panel.no_context"))}</p>'
-    return f"{title}{bar_html(language, trace)}"
-
-
-def summary_html(language: Language, summary: RollingSummary | None) -> str:
-    """In the panel: the summary that stands for the oldest turns."""
-    title = f"<h3>{esc(tr(language, 'panel.summary'))}</h3>"
-    if summary is None:
-        return f'{title}<p class="none">{esc(tr(language, "panel.no_summary"))}</p>'
-    covers = esc(covers_text(language, summary))
-    origin = esc(tr(language, f"fold.origin_{summary.origin}", tokens=summary.tokens))
+    case = esc(tr(language, "case.button"))
     return (
-        f'{title}<p class="origin">{covers}. {origin}</p>'
-        f'<div class="verbatim">{esc(summary.text)}</div>'
+        f"{title}{bar_html(language, trace)}"
+        f'<button type="button" class="small" data-act="case" id="make-case">{icon("test")}'
+        f"<span>{case}</span></button>"
     )
 
 
-def facts_html(language: Language, summary: RollingSummary | None) -> str:
-    """In the panel: the short verbatim lines that the summary carries; empty without any."""
-    if summary is None or not summary.facts:
+def draft_meter_html(
+    language: Language,
+    trace: PromptTrace | None,
+    tokens: int,
+    limit_tokens: int,
+    problem: str = "",
+) -> str:
+    """The meter while something is typed: what sending it would take, and what it would push out.
+
+    `trace` None: the draft alone does not fit; `problem` says why it cannot be told.
+    """
+    if problem:
+        return f'<span class="warn" role="status">{esc(problem)}</span>'
+    share = 100 * tokens / max(1, limit_tokens)
+    key = "meter.draft" if trace else "meter.too_long"
+    text = esc(tr(language, key, tokens=tokens, limit=limit_tokens))
+    kind = "full" if trace is None else "high" if share > 85 else ""
+    warning = _left_out_html(language, trace) if trace else ""
+    return (
+        f'<span class="track {kind}"><i style="width:{min(100.0, share):.1f}%"></i></span>'
+        f'<span class="draft{" warn" if trace is None else ""}">{text}</span>{warning}'
+    )
+
+
+def _left_out_html(language: Language, trace: PromptTrace) -> str:
+    """What would be left out for lack of room: passages, and turns that no summary stands for."""
+    passages = sum(1 for d in trace.dropped if d.segment.kind == "passage")
+    turns = 0
+    for dropped in trace.dropped:
+        if dropped.segment.kind == "turn" and "no room" in dropped.reason:
+            count = dropped.reason.partition(" ")[0]
+            turns += int(count) if count.isdigit() else 1
+    parts = [
+        tr(language, f"meter.{kind}" if count > 1 else f"meter.one_{kind}", count=count)
+        for kind, count in (("turns", turns), ("passages", passages))
+        if count
+    ]
+    if not parts:
         return ""
-    lines = "".join(f"<li>{esc(fact.text)}</li>" for fact in summary.facts)
-    return f"<h3>{esc(tr(language, 'panel.facts'))}</h3><ul>{lines}</ul>"
+    text = esc(tr(language, "meter.left_out", parts=", ".join(parts)))
+    return f'<span class="warn" role="status">{text}</span>'
 
 
-def memory_html(language: Language, machine: Machine, usage: Usage | None) -> str:
-    """In the panel: the model, where it runs, and how fast the last reply was."""
-    rows: list[tuple[str, str]] = []
-    if machine.info:
-        info = machine.info
-        rows.append((tr(language, "machine.model"), info.model))
-        kind = " · ".join(part for part in (info.device, info.dtype) if part)
-        if info.quantization != "none":
-            kind = f"{kind} · {info.quantization}"
-        rows.append((tr(language, "machine.device"), kind))
-        window = tr(language, "trace.tokens", count=machine.window_tokens)
-        rows.append((tr(language, "machine.window"), window))
-    if usage and usage.decode_s > 0:
-        speed = usage.completion_tokens / usage.decode_s
-        rows.append(
-            (tr(language, "machine.speed"), tr(language, "machine.per_s", rate=f"{speed:.1f}"))
-        )
-        rows.append((tr(language, "machine.first"), f"{usage.prefill_s:.1f} s"))
-    cells = "".join(f"<dt>{esc(key)}</dt><dd>{esc(value)}</dd>" for key, value in rows)
-    return f"<h3>{esc(tr(language, 'panel.machine'))}</h3><dl>{cells}</dl>"
-
-
-def settings_html(language: Language) -> str:
-    """Language and colours."""
+def foot_html(language: Language) -> str:
+    """At the foot of the side: language, colours, settings and keys."""
     options = "".join(
         f'<option value="{code}"{" selected" if code == language else ""}>'
         f"{esc(tr(code, 'language.name'))}</option>"
         for code in LANGUAGES
     )
+    label = esc(tr(language, "settings.language"))
     return (
-        f'<label class="setting">{esc(tr(language, "settings.language"))}'
-        f'<select id="language" data-act="language">{options}</select></label>'
-        f'<button type="button" class="setting" data-act="theme">{icon("theme")}'
-        f"{esc(tr(language, 'settings.theme'))}</button>"
+        f'<select id="language" data-act="language" aria-label="{label}" title="{label}">'
+        f"{options}</select>"
+        f"{_bar_button(language, 'theme', 'theme', 'settings.theme')}"
+        f"{_bar_button(language, 'keys', 'help', 'keys.title')}"
+        f"{_bar_button(language, 'options', 'gear', 'settings.title')}"
+    )
+
+
+def tabs_html(language: Language) -> str:
+    """What the panel can show; the page's script switches between them."""
+    buttons = "".join(
+        f'<button type="button" role="tab" data-act="tab" data-tab="{name}" '
+        f'aria-selected="{"true" if name == "prompt" else "false"}">'
+        f"{esc(tr(language, f'panel.tab_{name}'))}</button>"
+        for name in TABS
+    )
+    label = esc(tr(language, "top.panel"))
+    return f'<div class="tabs" role="tablist" aria-label="{label}">{buttons}</div>'
+
+
+def search_html(language: Language, text: str) -> str:
+    """The field that searches the chats, and the button that brings chats in from files."""
+    label, load = esc(tr(language, "side.search")), esc(tr(language, "side.import"))
+    return (
+        f'<span class="search">{icon("search")}<input type="search" id="search" maxlength="200" '
+        f'placeholder="{label}" aria-label="{label}" value="{esc(text)}" autocomplete="off"></span>'
+        f'<button type="button" class="act" data-act="import" title="{load}" '
+        f'aria-label="{load}">{icon("import")}</button>'
+        '<input type="file" id="import-files" accept=".json,.md,.markdown,.txt" multiple hidden '
+        'aria-hidden="true" tabindex="-1">'
     )
 
 
@@ -154,12 +188,6 @@ def new_chat_html(language: Language) -> str:
     """The button that starts a chat."""
     text = esc(tr(language, "side.new"))
     return f'<button type="button" data-act="new">{icon("plus")}<span>{text}</span></button>'
-
-
-def last_of(conversation: Conversation | None) -> Usage | None:
-    """Usage of the newest reply that has one."""
-    turns = conversation.turns if conversation else ()
-    return next((turn.usage for turn in reversed(turns) if turn.usage), None)
 
 
 def titles_html(language: Language) -> str:
@@ -180,7 +208,7 @@ def upload_html(language: Language, limit_mb: int) -> str:
 
 def words_html(language: Language) -> str:
     """The sentences that the script of the page shows, as data on one hidden element."""
-    words = "".join(f'<i data-key="{key}">{esc(tr(language, key))}</i>' for key in _WORDS)
+    words = "".join(f'<i data-key="{key}">{esc(table(language)[key])}</i>' for key in _WORDS)
     return f'<div id="words" lang="{language}" hidden>{words}</div>'
 
 

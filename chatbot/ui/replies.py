@@ -78,6 +78,19 @@ class Replies:
             return
         yield from self._run(ticket, tab, lambda t: self._services.chat.retry(cid, stop=t.stop))
 
+    def edit(self, session: str, tab: Tab, turn_id: str, text: str) -> Iterator[Updates]:
+        """Ask `text` in place of an earlier question; the turns from there on are cut off."""
+        cid = tab.conversation_id
+        conversation = self._screen.conversation(cid)
+        if conversation is None or turn_id not in {turn.id for turn in conversation.turns}:
+            return
+        ticket = self._desk.claim(cid, session, LiveReply(text, turn_id=turn_id))
+        if ticket is None:
+            warn(tr(tab.language, "warn.busy"))
+            return
+        chat = self._services.chat
+        yield from self._run(ticket, tab, lambda t: chat.edit(cid, turn_id, text, stop=t.stop))
+
     def _run(self, ticket: Ticket, tab: Tab, events: Events, text: str = "") -> Iterator[Updates]:
         """All updates of one reply; the last one draws the page from the store again."""
         back = ""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from chatbot.errors import InputError
-from chatbot.messages import Conversation, PromptTrace
+from chatbot.messages import Conversation, MemoryFigures, PromptTrace, Version
 from chatbot.services import Services
-from chatbot.ui import lists, panel
+from chatbot.ui import lists, machine_html, memory_html, panel
 from chatbot.ui.desk import Desk, Tab
-from chatbot.ui.i18n import tr
+from chatbot.ui.i18n import Language, tr
 from chatbot.ui.ingest_jobs import IngestJobs
+from chatbot.ui.machine_html import Machine
+from chatbot.ui.options import Options
+from chatbot.ui.options_html import options_html
 from chatbot.ui.rows import messages
 from chatbot.ui.view import Welcome, live_parts, view
 
@@ -23,10 +27,11 @@ Updates = dict[str, Any]
 class Screen:
     """Reads the services and makes updates of widgets; owns nothing."""
 
-    def __init__(self, services: Services, desk: Desk, jobs: IngestJobs) -> None:
+    def __init__(self, services: Services, desk: Desk, jobs: IngestJobs, options: Options) -> None:
         self._services = services
         self._desk = desk
         self._jobs = jobs
+        self._options = options
 
     def whole(self, tab: Tab, session: str) -> Updates:
         """Every widget that depends on the tab, its chat or its language."""
@@ -50,6 +55,7 @@ class Screen:
             shown=tab.shown,
             live=live,
             traces=traces,
+            versions=self._versions(conversation),
             welcome=self._welcome(conversation),
         )
         elsewhere = ticket is not None and ticket.session != session
@@ -66,7 +72,14 @@ class Screen:
         ticket = self._desk.running(tab.conversation_id)
         traces = self._traces(tab, conversation)
         live = ticket.live if ticket else None
-        rows = view(conversation, language=tab.language, shown=tab.shown, live=live, traces=traces)
+        rows = view(
+            conversation,
+            language=tab.language,
+            shown=tab.shown,
+            live=live,
+            traces=traces,
+            versions=self._versions(conversation),
+        )
         count = len(live_parts(live, tab.language)) if live else 0
         return messages(rows.parts[: len(rows.parts) - count])
 
@@ -74,15 +87,37 @@ class Screen:
         self, tab: Tab, conversation: Conversation | None, trace: PromptTrace | None
     ) -> Updates:
         """Meter, context, summary, facts and machine."""
-        summary = conversation.summary if conversation else None
-        usage = panel.last_of(conversation)
+        language = tab.language
+        decisions = self._services.store.fold_decisions(conversation.id) if conversation else ()
+        turns = conversation.turns if conversation else ()
+        machine = replace(self._machine(), figures=self.figures())
         return {
-            "meter": panel.meter_html(tab.language, trace),
-            "context": panel.context_html(tab.language, trace),
-            "summary": panel.summary_html(tab.language, summary),
-            "facts": panel.facts_html(tab.language, summary),
-            "memory": panel.memory_html(tab.language, self._machine(), usage),
+            "meter": panel.meter_html(language, trace),
+            "context": panel.context_html(language, trace),
+            "summary": memory_html.summary_html(language, conversation, decisions),
+            "facts": memory_html.facts_html(language, conversation),
+            "memory": machine_html.machine_html(language, machine, turns, self.titles()),
         }
+
+    def figures(self) -> MemoryFigures | None:
+        """What memory takes now; None while there is no model."""
+        return self._services.engine.memory() if self._is_ready() else None
+
+    def titles(self) -> dict[str, str]:
+        """The titles of the chats by their ids."""
+        return {c.id: c.title for c in self._services.store.list_conversations()}
+
+    def meter(self, language: Language, conversation_id: str) -> str:
+        """The meter without a draft: what the last prompt took."""
+        newest = self._services.store.last_turns(conversation_id, 1) if conversation_id else ()
+        trace = self._services.store.load_trace(newest[-1].id) if newest else None
+        return panel.meter_html(language, trace)
+
+    def settings(self, tab: Tab, refused: dict[str, str] | None = None) -> str:
+        """The form of the settings."""
+        conversation = self.conversation(tab.conversation_id)
+        system_text = (conversation.system_text or "") if conversation else ""
+        return options_html(tab.language, self._options.form(system_text, refused))
 
     def side(self, tab: Tab, conversation: Conversation | None = None) -> Updates:
         """The lists of chats and documents, and the line over the chat."""
@@ -95,10 +130,12 @@ class Screen:
 
     def conversations(self, tab: Tab) -> str:
         """The list of chats that have begun."""
-        known = self._services.store.list_conversations()
+        known = self._services.store.search_conversations(tab.search)
         running = {item.id for item in known if self._desk.running(item.id)}
         listed = lists.worth_listing(known, {tab.conversation_id, *running})
-        return lists.conversations_html(tab.language, listed, tab.conversation_id, running)
+        return lists.conversations_html(
+            tab.language, listed, tab.conversation_id, running, searched=bool(tab.search.strip())
+        )
 
     def documents(self, tab: Tab, conversation: Conversation | None) -> str:
         """The list of documents with the files on their way."""
@@ -124,7 +161,10 @@ class Screen:
             "new": panel.new_chat_html(tab.language),
             "titles": panel.titles_html(tab.language),
             "upload": panel.upload_html(tab.language, self._services.settings.max_upload_mb),
-            "settings": panel.settings_html(tab.language),
+            "settings": self.settings(tab),
+            "search": panel.search_html(tab.language, tab.search),
+            "foot": panel.foot_html(tab.language),
+            "tabs": panel.tabs_html(tab.language),
             "status": self.status(tab),
             "words": panel.words_html(tab.language),
         }
@@ -149,13 +189,16 @@ class Screen:
         found = ((turn.id, self._services.store.load_trace(turn.id)) for turn in turns)
         return {turn_id: trace for turn_id, trace in found if trace is not None}
 
-    def _machine(self) -> panel.Machine:
+    def _versions(self, conversation: Conversation | None) -> dict[str, tuple[Version, ...]]:
+        return self._services.store.all_versions(conversation.id) if conversation else {}
+
+    def _machine(self) -> Machine:
         engine = self._services.engine
         status = engine.status
         # The info waits for the model, which the page must not.
         if status.state != "ready":
-            return panel.Machine(status)
-        return panel.Machine(status, engine.info, self._services.chat.budget().window_tokens)
+            return Machine(status)
+        return Machine(status, engine.info, self._services.chat.budget().window_tokens)
 
     def _welcome(self, conversation: Conversation | None) -> Welcome:
         machine = self._machine()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from chatbot.messages import Conversation, Notice, PromptTrace, Turn
+from chatbot.messages import Conversation, Notice, PromptTrace, Turn, Version
 from chatbot.ui.escape import MARK_CLOSE, MARK_OPEN, literal_markdown, safe_markdown
 from chatbot.ui.fragments import (
     earlier_html,
@@ -47,7 +47,7 @@ class LiveReply:
 
     question: str
     turn_id: str = ""
-    """The turn that a retry replaces; "" for a new question."""
+    """The turn that a retry or an edit replaces; "" for a new question."""
     phase: Phase = "waiting"
     position: int = 0
     """How many replies come first."""
@@ -73,6 +73,7 @@ def view(
     shown: int = SHOWN_TURNS,
     live: LiveReply | None = None,
     traces: Mapping[str, PromptTrace] | None = None,
+    versions: Mapping[str, Sequence[Version]] | None = None,
     welcome: Welcome | None = None,
 ) -> View:
     """The newest `shown` turns, the line where folding ends, and the reply in the making."""
@@ -84,7 +85,9 @@ def view(
     for number, turn in enumerate(turns[first:], start=first + 1):
         trace = turn.trace or (traces or {}).get(turn.id)
         is_last = live is None and number == len(turns)
-        rows += [(part, turn.id) for part in turn_parts(turn, language, trace, is_last=is_last)]
+        others = (versions or {}).get(turn.id, ())
+        parts = turn_parts(turn, language, trace, is_last=is_last, versions=others)
+        rows += [(part, turn.id) for part in parts]
         if conversation and conversation.summary and conversation.summary.covers == number:
             rows.append((_html(fold_html(language, conversation.summary)), ""))
     if live:
@@ -96,13 +99,18 @@ def view(
 
 
 def turn_parts(
-    turn: Turn, language: Language, trace: PromptTrace | None, *, is_last: bool
+    turn: Turn,
+    language: Language,
+    trace: PromptTrace | None,
+    *,
+    is_last: bool,
+    versions: Sequence[Version] = (),
 ) -> list[Part]:
     """Question, reply with unsupported statements marked, and what belongs under it."""
     parts = [Part("user", literal_markdown(turn.question))] if turn.user else []
     if turn.reply:
         parts.append(Part("assistant", safe_markdown(marked(turn.reply, turn.unsupported))))
-    foot = reply_foot_html(turn, language, trace, is_last=is_last)
+    foot = reply_foot_html(turn, language, trace, is_last=is_last, versions=versions)
     return [*parts, _html(foot)]
 
 

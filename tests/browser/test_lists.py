@@ -31,7 +31,7 @@ def test_full_lists_stay_in_their_own_areas(windows: Windows, folder: Path) -> N
             "documents-title",
             "documents",
             "upload",
-            "settings",
+            "side-foot",
         ):
             expect(tab.page.locator(f"#{area}")).to_be_in_viewport(ratio=1)
         for area in ("#conversations", "#documents"):

@@ -239,7 +239,7 @@ def test_small_things_suggestions_theme_export_and_keys(tab: Person) -> None:
     assert download.value.suggested_filename.endswith(".md")
     assert text + "\nmore script:html" in saved and "<style>*{display:none}</style>" in saved
     dark = page.evaluate("document.body.classList.contains('dark')")
-    page.locator("#settings [data-act=theme]").click()
+    page.locator("#side-foot [data-act=theme]").click()
     assert page.evaluate("document.body.classList.contains('dark')") is not dark
     page.reload()
     expect(tab.feet).to_have_count(1)

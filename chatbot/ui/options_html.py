@@ -1,0 +1,174 @@
+"""The settings as a form in HTML: the simple ones first, the rest folded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from pydantic import ByteSize
+from pydantic.fields import FieldInfo
+
+from chatbot.settings import Settings
+from chatbot.ui.escape import escape_html as esc
+from chatbot.ui.i18n import Language, tr
+
+Cost = Literal["now", "reload", "reembed"]
+SIMPLE = ("model", "temperature", "reply_tokens")
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "reply": ("top_p", "repetition_penalty", "seed", "system_prompt"),
+    "memory": (
+        "min_recent_turns", "recall_share", "passage_share", "top_k", "summary", "summary_tokens",
+    ),
+    "machine": (
+        "quantization", "window_tokens", "kv_cache_dtype", "kv_cache_bytes", "kv_idle", "threads",
+        "max_concurrent_replies", "embedding_model",
+    ),
+}  # fmt: skip
+NAMES = (*SIMPLE, *(name for group in GROUPS.values() for name in group))
+LIVE = frozenset(
+    {
+        "temperature", "reply_tokens", "top_p", "repetition_penalty", "seed", "system_prompt",
+        "min_recent_turns", "recall_share", "passage_share", "top_k",
+    }
+)  # fmt: skip
+"""What the next reply already uses; all others are read when the program starts."""
+PRESETS = ("default", "brief", "teacher", "strict", "translator")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the form shows: values in use, values for the next start, and what was refused."""
+
+    used: Settings
+    saved: Mapping[str, Any] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Texts that were typed and cannot be, by setting."""
+    system_text: str = ""
+    """Instructions of the chat on the screen; "" for the usual ones."""
+
+
+def cost_of(name: str) -> Cost:
+    """What a change of a setting costs."""
+    if name in LIVE:
+        return "now"
+    return "reembed" if name == "embedding_model" else "reload"
+
+
+def options_html(language: Language, form: Form) -> str:
+    """The whole form."""
+    simple = "".join(_row(language, name, form) for name in SIMPLE)
+    groups = "".join(_group(language, name, names, form) for name, names in GROUPS.items())
+    return (
+        f"<h3>{esc(tr(language, 'settings.title'))}</h3>"
+        f'<div class="options">{simple}</div>{_system(language, form.system_text)}'
+        f'<div class="option-groups">{groups}</div>'
+        f'<p class="hint">{esc(tr(language, "settings.hint"))}</p>'
+    )
+
+
+def bounds_of(info: FieldInfo) -> tuple[float | None, float | None]:
+    """The least and the greatest value of a number, as far as there are such."""
+
+    def bound(*names: str) -> float | None:
+        found = (getattr(m, n) for m in info.metadata for n in names if hasattr(m, n))
+        return next(iter(found), None)
+
+    return bound("ge", "gt"), bound("le", "lt")
+
+
+def allowed_text(language: Language, name: str) -> str:
+    """Which values a setting takes, as a sentence of the page."""
+    info = Settings.model_fields[name]
+    low, high = bounds_of(info)
+    if low is not None and high is not None:
+        return tr(language, "settings.range", low=f"{low:.15g}", high=f"{high:.15g}")
+    if low is not None:
+        return tr(language, "settings.least", low=f"{low:.15g}")
+    choices = [c for c in get_args(info.annotation) if isinstance(c, str)]
+    if choices:
+        return tr(language, "settings.choices", choices=", ".join(choices))
+    return tr(language, "settings.bytes" if name.endswith("_bytes") else "settings.text")
+
+
+def _group(language: Language, title: str, names: Sequence[str], form: Form) -> str:
+    rows = "".join(_row(language, name, form) for name in names)
+    is_open = " open" if set(names) & set(form.refused) else ""
+    return (
+        f'<details class="option-group" data-group="{title}"{is_open}>'
+        f"<summary>{esc(tr(language, f'settings.group_{title}'))}</summary>"
+        f'<div class="options">{rows}</div></details>'
+    )
+
+
+def _row(language: Language, name: str, form: Form) -> str:
+    label = esc(tr(language, f"option.{name}"))
+    cost = cost_of(name)
+    notes = [f'<span class="cost {cost}">{esc(tr(language, f"settings.cost_{cost}"))}</span>']
+    if name in form.saved and cost != "now" and form.saved[name] != getattr(form.used, name):
+        notes = [f'<span class="cost pending">{esc(tr(language, "settings.pending"))}</span>']
+    error = ""
+    if name in form.refused:
+        text = esc(allowed_text(language, name))
+        error = f'<span class="refused" role="alert" id="refused-{name}">{text}</span>'
+    return (
+        f'<label class="option" data-name="{name}"><span class="name">{label}</span>'
+        f"{_control(name, form)}{error}{''.join(notes)}</label>"
+    )
+
+
+def _control(name: str, form: Form) -> str:
+    info = Settings.model_fields[name]
+    shown = form.refused.get(name, _shown(form.saved.get(name, getattr(form.used, name))))
+    wrong = (
+        f' aria-invalid="true" aria-describedby="refused-{name}"' if name in form.refused else ""
+    )
+    common = f'data-act="setting" data-name="{name}"{wrong}'
+    choices = [c for c in get_args(info.annotation) if isinstance(c, str)]
+    if choices:
+        options = "".join(
+            f"<option{' selected' if c == shown else ''}>{esc(c)}</option>" for c in choices
+        )
+        return f"<select {common}>{options}</select>"
+    low, high = bounds_of(info)
+    if low is not None or high is not None:
+        limits = "".join(
+            f' {key}="{value:.15g}"'
+            for key, value in (("min", low), ("max", high))
+            if value is not None
+        )
+        step = "any" if float in (info.annotation, *get_args(info.annotation)) else "1"
+        return f'<input type="number" {common}{limits} step="{step}" value="{esc(shown)}">'
+    if name == "system_prompt":
+        return f'<textarea rows="3" {common}>{esc(shown)}</textarea>'
+    return f'<input type="text" {common} value="{esc(shown)}" spellcheck="false">'
+
+
+def _system(language: Language, text: str) -> str:
+    """Instructions for the chat on the screen, with some to start from."""
+    options = "".join(
+        f'<option value="{esc(tr(language, f"preset.{name}_text") if name != "default" else "")}">'
+        f"{esc(tr(language, f'preset.{name}'))}</option>"
+        for name in PRESETS
+    )
+    label, presets, cost = (
+        esc(tr(language, f"settings.{key}")) for key in ("system", "presets", "cost_prompt")
+    )
+    return (
+        f'<div class="option system"><label><span class="name">{label}</span>'
+        f'<textarea rows="4" id="system-text" data-act="system" '
+        f'placeholder="{esc(tr(language, "settings.system_usual"))}">{esc(text)}</textarea></label>'
+        f'<label class="preset"><span class="name">{presets}</span>'
+        f'<select data-act="preset"><option value="" disabled selected>…</option>{options}'
+        f'</select></label><span class="cost now">{cost}</span>'
+        "</div>"
+    )
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, ByteSize):
+        # Its own text would be rounded.
+        return str(int(value))
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
