@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-from chatbot.messages import Turn
+from chatbot.messages import Conversation, Notice, Turn
 from chatbot.store import Store
 from retrieval.pipeline import Library
 from retrieval.types import IngestReport
+
+
+def attach_message(
+    library: Library, store: Store, conversation: Conversation, text: str
+) -> tuple[Conversation, tuple[Notice, ...]]:
+    """Attach a message that does not fit the prompt to its chat; the chat then, and what the user
+    is told."""
+    name = attachment_name(text)
+    report = attach_text(library, text, name)
+    if report.document_id is None:
+        return conversation, (Notice("attach_failed", report.message),)
+    ids = tuple(dict.fromkeys((*conversation.document_ids, report.document_id)))
+    store.set_documents(conversation.id, ids)
+    sentence = f"The message is attached as the document {name!r} and searched."
+    notice = Notice("question_attached", sentence, {"document": name})
+    return replace(conversation, document_ids=ids), (notice,)
 
 
 def attach_text(library: Library, text: str, name: str) -> IngestReport:

@@ -10,16 +10,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from chatbot.answering import Answering
-from chatbot.attachments import attach_text, attachment_name, forget_attached
+from chatbot.attachments import attach_message
 from chatbot.budget import ContextBudget
 from chatbot.busy import Busy
+from chatbot.chat_by_hand import ChatByHand
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
 from chatbot.errors import EngineError, InputError
 from chatbot.fold_job import FoldJob
 from chatbot.folding import Folding
 from chatbot.hands import Hands
-from chatbot.messages import Conversation, Fact, Notice, PromptTrace, Version
+from chatbot.messages import Conversation, Notice, PromptTrace
 from chatbot.prompting import PromptBuilder
 from chatbot.recall_vectors import RecallVectors
 from chatbot.reply_queue import ReplyQueue
@@ -45,7 +46,7 @@ STOP_WAIT_S = 30.0
 """How long deleting a conversation waits for its reply to end: a step of a large model on a CPU."""
 
 
-class Chat:
+class Chat(ChatByHand):
     """Answers questions in conversations. Safe to use from many threads.
 
     One reply at a time runs in a conversation, and as many at the engine as the settings say; the
@@ -152,51 +153,6 @@ class Chat:
 
     def is_running(self, conversation_id: str) -> bool:
         return self._busy.is_answering(conversation_id)
-
-    # The user's hands. All raise InputError, with nothing changed, while the conversation is being
-    # answered or when what they name is not there.
-
-    def edit_summary(self, conversation_id: str, text: str) -> None:
-        """Put the user's words in place of the summary; later folds only add to them."""
-        self._hands.edit_summary(conversation_id, text)
-
-    def add_fact(self, conversation_id: str, text: str) -> Fact:
-        """Add a line to the facts; it stays until the user deletes it."""
-        return self._hands.add_fact(conversation_id, text)
-
-    def edit_fact(self, conversation_id: str, fact_id: str, text: str) -> Fact:
-        """Put a fact in the user's words; later folds keep it so."""
-        return self._hands.edit_fact(conversation_id, fact_id, text)
-
-    def pin_fact(self, conversation_id: str, fact_id: str, pinned: bool) -> Fact:
-        """Let a fact stay however many come after it, or no longer."""
-        return self._hands.pin_fact(conversation_id, fact_id, pinned)
-
-    def delete_fact(self, conversation_id: str, fact_id: str) -> None:
-        """Take a fact out of the list; no later fold brings it back."""
-        self._hands.delete_fact(conversation_id, fact_id)
-
-    def forget_turn(self, conversation_id: str, turn_id: str) -> None:
-        """Delete a turn, its versions, and all that was made of it; later turns stay.
-
-        Gone from the database, the summary and facts, what is searched, the cache, traces, and
-        the library if the message was attached as a document. A summary that covered it is made
-        anew from sentences of the other turns. What later turns say of it stays with them.
-        """
-        turn = self._hands.forget_turn(conversation_id, turn_id)
-        if self._library is not None:
-            forget_attached(self._library, self._store, conversation_id, turn)
-
-    def versions(self, conversation_id: str, turn_id: str) -> tuple[Version, ...]:
-        """The questions and replies that stand, or once stood, in the place of a turn."""
-        return self._store.versions(conversation_id, turn_id)
-
-    def switch_version(self, conversation_id: str, version_id: str) -> None:
-        """Bring back a version with all turns after it, and its summary and facts.
-
-        What stands there now is kept as a version in turn.
-        """
-        self._hands.switch_version(conversation_id, version_id)
 
     def forget(self, conversation_id: str) -> None:
         """Stop, wait for the end, and drop all that is kept in memory about a conversation."""
@@ -317,12 +273,4 @@ class Chat:
         conversation = self._store.load(conversation_id, before=replacing)
         if self._library is None or self.builder.fits(conversation, text, self.budget()):
             return conversation, ()
-        name = attachment_name(text)
-        report = attach_text(self._library, text, name)
-        if report.document_id is None:
-            return conversation, (Notice("attach_failed", report.message),)
-        ids = tuple(dict.fromkeys((*conversation.document_ids, report.document_id)))
-        self._store.set_documents(conversation_id, ids)
-        sentence = f"The message is attached as the document {name!r} and searched."
-        notice = Notice("question_attached", sentence, {"document": name})
-        return replace(conversation, document_ids=ids), (notice,)
+        return attach_message(self._library, self._store, conversation, text)

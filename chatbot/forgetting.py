@@ -11,6 +11,7 @@ from chatbot.messages import (
     Conversation,
     Dropped,
     Fact,
+    Notice,
     PromptTrace,
     RollingSummary,
     Segment,
@@ -20,6 +21,8 @@ from chatbot.records import now_text
 from retrieval.sentences import sentences
 from retrieval.types import CountTokens
 from retrieval.words import content_terms
+
+REFUSED = "summary_refused"
 
 
 def without_turn(
@@ -88,7 +91,13 @@ def scrubbed(
         segments=tuple(blank(segment) for segment in trace.segments),
         dropped=tuple(Dropped(blank(d.segment), d.reason) for d in trace.dropped),
         query=trace.question if trace.query else "",
+        notices=without_refusals(trace.notices),
     )
+
+
+def without_refusals(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """Notices without those about refused summaries: their reasons quote what was said."""
+    return tuple(notice for notice in notices if notice.code != REFUSED)
 
 
 def _blank_earlier(fact: Fact, said: str) -> Fact:

@@ -15,7 +15,7 @@ from chatbot.busy import Busy
 from chatbot.engine.base import Engine
 from chatbot.errors import InputError
 from chatbot.folding import Folding
-from chatbot.forgetting import scrubbed, without_facts_of, without_turn
+from chatbot.forgetting import scrubbed, without_facts_of, without_refusals, without_turn
 from chatbot.memory_edits import (
     fact_text,
     find_fact,
@@ -97,6 +97,7 @@ class Hands:
                 turn_id,
                 change=lambda summary: without_facts_of(summary, turn),
                 scrub=scrub,
+                scrub_notices=without_refusals,
                 rebuilt=self._rebuilt(conversation, turn),
             )
             self._forget_caches(conversation_id)

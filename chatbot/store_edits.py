@@ -12,8 +12,8 @@ import sqlalchemy as sa
 
 from chatbot import records
 from chatbot.errors import InputError
-from chatbot.messages import PromptTrace, RollingSummary
-from chatbot.records import from_json, to_json
+from chatbot.messages import Notice, PromptTrace, RollingSummary
+from chatbot.records import from_json, to_json, to_json_or_none
 from chatbot.store_branches import delete_branches_at, family, followers
 from chatbot.store_rows import SUMMARY_COLUMNS, summary_of, summary_row, title_columns
 from chatbot.store_schema import conversations, fold_decisions, summaries, traces, turns
@@ -23,6 +23,7 @@ from chatbot.titles import title_from
 Change = Callable[[RollingSummary], RollingSummary]
 Scrub = Callable[[PromptTrace, bool], PromptTrace]
 """A trace without what is forgotten; the flag says that summaries held it."""
+ScrubNotices = Callable[[Sequence[Notice]], tuple[Notice, ...]]
 BASE = RollingSummary("", 0, 0, origin="edited")
 """What users wrote is kept with this as well, so that it outlasts every summary."""
 _BASE_VERSION = 0
@@ -55,12 +56,18 @@ def change_summaries(
 
 
 def forget_turn(
-    connection: sa.Connection, conversation_id: str, turn_id: str, *, change: Change, scrub: Scrub
+    connection: sa.Connection,
+    conversation_id: str,
+    turn_id: str,
+    *,
+    change: Change,
+    scrub: Scrub,
+    scrub_notices: ScrubNotices,
 ) -> None:
     """Delete a turn, its other versions, and all that was made of it. Other turns keep their ids.
 
     Summaries and decisions that cover it go, of branches that follow it as well; the others are
-    changed by `change`, and traces of later turns by `scrub`.
+    changed by `change`, and traces and notices of later turns by `scrub` and `scrub_notices`.
     """
     position = position_of(connection, conversation_id, turn_id)
     n_before = count_before(connection, conversation_id, position)
@@ -72,6 +79,7 @@ def forget_turn(
     for owner in owners:
         later = sa.and_(turns.c.conversation_id == owner, turns.c.position > position)
         _scrub_traces(connection, later, lambda trace: scrub(trace, any(covering)))
+        _scrub_notices(connection, later, scrub_notices)
     change_summaries(connection, conversation_id, change, change)
     if titled:
         _title_anew(connection, conversation_id)
@@ -118,6 +126,19 @@ def _scrub_traces(
         new = to_json(scrub(from_json(records.TRACE, text)))
         if new != text:
             connection.execute(sa.update(traces).where(here).values(trace=new))
+
+
+def _scrub_notices(
+    connection: sa.Connection, which: sa.ColumnElement[bool], scrub: ScrubNotices
+) -> None:
+    rows = connection.execute(
+        sa.select(turns.c.id, turns.c.notices).where(which, turns.c.notices.is_not(None))
+    ).all()
+    for row in rows:
+        old = from_json(records.NOTICES, row.notices)
+        if (new := scrub(old)) != old:
+            values = {"notices": to_json_or_none(new)}
+            connection.execute(sa.update(turns).where(turns.c.id == row.id).values(values))
 
 
 def _is_title_of(connection: sa.Connection, conversation_id: str, turn_id: str) -> bool:

@@ -12,7 +12,7 @@ from chatbot.messages import FoldDecision, RollingSummary, Version
 from chatbot.records import now_text
 from chatbot.store_cache import TurnCache
 from chatbot.store_database import Database
-from chatbot.store_edits import Change, Scrub
+from chatbot.store_edits import Change, Scrub, ScrubNotices
 
 
 class MemoryStore:
@@ -76,6 +76,7 @@ class MemoryStore:
         *,
         change: Change,
         scrub: Scrub,
+        scrub_notices: ScrubNotices,
         rebuilt: RollingSummary | None,
     ) -> None:
         """Delete a turn with its versions and traces of it, see `store_edits.forget_turn`.
@@ -86,7 +87,12 @@ class MemoryStore:
             store_queries.lock_conversation(connection, conversation_id)
             store_edits.refuse_running(connection, conversation_id)
             store_edits.forget_turn(
-                connection, conversation_id, turn_id, change=change, scrub=scrub
+                connection,
+                conversation_id,
+                turn_id,
+                change=change,
+                scrub=scrub,
+                scrub_notices=scrub_notices,
             )
             if rebuilt is not None:
                 store_summaries.insert_summary(connection, conversation_id, rebuilt)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from chatbot.messages import (
     Fact,
     FoldDecision,
     Message,
+    Notice,
     PromptTrace,
     RollingSummary,
     Segment,
@@ -68,12 +70,19 @@ def test_nothing_is_left_of_a_forgotten_turn(rig: Rig, at: int) -> None:
     if at < covers:
         refused = FoldDecision("2026", covers, False, None, (f"invents {SECRET}",), SECRET)
         rig.store.add_fold_decisions(rig.id, [refused])
+        told_of = Notice("summary_refused", f"Refused: invents {SECRET}.", {"reason": SECRET})
+        last = rig.now.turns[-1]
+        trace = rig.store.load_trace(last.id)
+        assert trace is not None
+        trace = replace(trace, notices=(told_of,))
+        rig.store.finish_turn(rig.id, replace(last, notices=(told_of,), trace=trace))
     before = rig.now
     assert SECRET in everything(rig)
     assert SECRET.encode() in content(rig)
     rig.chat.forget_turn(rig.id, told.id)
     assert rig.chat.wait_for_folds(20)
-    assert [t for t in before.turns if t.id != told.id] == list(rig.now.turns)
+    left = [replace(t, notices=()) for t in before.turns if t.id != told.id]
+    assert left == [replace(t, notices=()) for t in rig.now.turns]
     kept = rig.engine._kept.get(rig.id, ())  # Of the front of the next prompt, read ahead.
     assert SECRET not in rig.engine.tokenizer.decode(tuple(kept))
     assert SECRET not in everything(rig)
