@@ -7,7 +7,6 @@ file, and its write-ahead log emptied unless another program is reading just the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -26,18 +25,19 @@ from chatbot.messages import (
 from chatbot.records import from_json, new_id, now_text, storable, to_json
 from chatbot.store_cache import Known, TurnCache
 from chatbot.store_database import Database
+from chatbot.store_documents import DocumentStore
 from chatbot.store_memory import MemoryStore
 from chatbot.store_queries import ConversationInfo
 from chatbot.store_rows import imported, title_columns
 from chatbot.store_runner import runner_lives, runner_name
-from chatbot.store_schema import conversation_documents, conversations, settings, traces
+from chatbot.store_schema import conversations, settings, traces
 from chatbot.titles import fold_text, title_from
 
 MAX_SEARCH_CHARACTERS = 1000
 __all__ = ["ConversationInfo", "Store"]
 
 
-class Store(MemoryStore):
+class Store(MemoryStore, DocumentStore):
     """One database of conversations. Every method that changes something is one transaction."""
 
     def __init__(self, location: Path | str) -> None:
@@ -184,20 +184,6 @@ class Store(MemoryStore):
         """Keep a conversation at the top of the list, or no longer."""
         with self._database.write() as connection:
             store_queries.update_conversation(connection, conversation_id, {"pinned": pinned})
-
-    # Documents in use
-
-    def set_documents(self, conversation_id: str, document_ids: Sequence[str]) -> None:
-        """Let questions of this chat use exactly these documents, in this order."""
-        with self._database.write() as connection:
-            store_queries.lock_conversation(connection, conversation_id)
-            store_queries.put_documents(connection, conversation_id, document_ids)
-
-    def remove_document_everywhere(self, document_id: str) -> None:
-        """Forget a document in all conversations, after it was deleted from the library."""
-        table = conversation_documents
-        with self._database.write() as connection:
-            connection.execute(sa.delete(table).where(table.c.document_id == document_id))
 
     # Turns
 

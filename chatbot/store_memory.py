@@ -99,16 +99,6 @@ class MemoryStore:
         self._known.forget(conversation_id)
         self._database.empty_log()
 
-    def is_document_used(self, document_id: str) -> bool:
-        """Whether questions of any chat may use a document."""
-        with self._database.read() as connection:
-            return store_queries.is_document_used(connection, document_id)
-
-    def is_attached(self, name: str, conversation_id: str | None = None) -> bool:
-        """Whether a message, of this chat or of any, was attached as a document of this name."""
-        with self._database.read() as connection:
-            return store_queries.is_attached(connection, name, conversation_id)
-
     def versions(self, conversation_id: str, turn_id: str) -> tuple[Version, ...]:
         """What stands, or once stood, in the place of a turn, oldest first.
 

@@ -1,0 +1,39 @@
+"""The part of the store about documents: which chat may use which. Knows only their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from chatbot import store_queries
+from chatbot.store_database import Database
+from chatbot.store_schema import conversation_documents
+
+
+class DocumentStore:
+    """What `Store` has about documents."""
+
+    _database: Database
+
+    def set_documents(self, conversation_id: str, document_ids: Sequence[str]) -> None:
+        """Let questions of this chat use exactly these documents, in this order."""
+        with self._database.write() as connection:
+            store_queries.lock_conversation(connection, conversation_id)
+            store_queries.put_documents(connection, conversation_id, document_ids)
+
+    def remove_document_everywhere(self, document_id: str) -> None:
+        """Forget a document in all conversations, after it was deleted from the library."""
+        table = conversation_documents
+        with self._database.write() as connection:
+            connection.execute(sa.delete(table).where(table.c.document_id == document_id))
+
+    def is_document_used(self, document_id: str) -> bool:
+        """Whether questions of any chat may use a document."""
+        with self._database.read() as connection:
+            return store_queries.is_document_used(connection, document_id)
+
+    def is_attached(self, name: str, conversation_id: str | None = None) -> bool:
+        """Whether a message, of this chat or of any, was attached as a document of this name."""
+        with self._database.read() as connection:
+            return store_queries.is_attached(connection, name, conversation_id)
