@@ -33,7 +33,7 @@ KIN_FACTOR = 0.35
 """What a word of the same matter counts against the word itself."""
 _ASKS = re.compile(
     r"[?？]|^\W*(?:who|whom|whose|what|when|where|which|how|tell me|remind me|give me|name)\b"
-    r"|(?:까|나요|은가|는가|니|죠|지|알려\s?줘|알려\s?주세요|말해\s?줘)\W*$",
+    r"|(?:까|나요|은가|는가|니|죠|지|(?:알려|말해|가르쳐)\s?(?:줘|줘요|주세요|주실래요|줄래))\W*$",
     re.IGNORECASE,
 )
 

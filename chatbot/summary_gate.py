@@ -26,6 +26,10 @@ _PREAMBLE = re.compile(
 )
 _GROUNDED = {"en": 0.4, "ko": 0.3, "other": 0.2}
 """Least share of a summary's terms that its source holds: paraphrase is free, topics are not."""
+_REPORTS = re.compile(
+    r"\b(?:the|a) (?:user|assistant)\b|사용자[는가의]|도우미[는가]", re.IGNORECASE
+)
+"""Speaks of the chat from outside, as no answer in it does."""
 _COPIED = 0.7
 _SHINGLE_WORDS = 5
 _MAX_CHARACTERS_A_TOKEN = 20
@@ -205,7 +209,7 @@ def _of_content(text: str, source: Source) -> Iterator[str]:
     only_last = terms & (last - earlier)
     aside = not terms & rest and len(only_last) >= 3
     mostly = len(only_last) >= 4 and len(terms & rest) <= 0.15 * len(only_last)
-    if len(rest) >= 8 and (aside or mostly):
+    if len(rest) >= 8 and (aside or mostly) and not _REPORTS.search(text):
         yield "only about the last turn"
     if _copied(text, source.replies) >= _COPIED:
         yield "repeats a reply"

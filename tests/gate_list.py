@@ -1,4 +1,17 @@
-"""Reads the lists of good and bad summaries in tests/data."""
+"""Reads the lists of good and bad summaries in tests/data.
+
+A list is a file gate_*.jsonl with one JSON object a line. Either a conversation,
+
+    {"conversation": NAME, "language": "en" or "ko", "turns": [[USER, REPLY], ...]}
+
+(with "file": PATH in the shared data, "messages": [FROM, TO] in place of "turns", for real talk
+that does not belong to the project), or a summary of the conversation named above it,
+
+    {"source": NAME, "accept": true or false, "kind": KIND, "candidate": TEXT}
+
+optionally with "reason" (why, for people), "previous" (the summary that was merged in), "facts"
+(lines that the list of facts keeps), "finish" and "trimmed". To extend a list, add lines.
+"""
 
 from __future__ import annotations
 
@@ -32,16 +45,30 @@ class Case:
         return judge(self.candidate, self.source, cap_tokens=CAP_TOKENS)
 
 
+SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+
+
 def read_cases(path: Path) -> list[Case]:
     conversations: dict[str, dict[str, Any]] = {}
     cases: list[Case] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         if "conversation" in entry:
-            conversations[entry["conversation"]] = entry
+            if "file" in entry and not (SHARED / entry["file"]).is_file():
+                return []
+            conversations[entry["conversation"]] = _with_turns(entry)
         else:
             cases.append(_case(len(cases), entry, conversations[entry["source"]]))
     return cases
+
+
+def _with_turns(entry: dict[str, Any]) -> dict[str, Any]:
+    if "file" not in entry:
+        return entry
+    first, last = entry["messages"]
+    data = json.loads((SHARED / entry["file"]).read_text(encoding="utf-8"))
+    said = [message["content"] for message in data["messages"][first:last]]
+    return entry | {"turns": list(zip(said[::2], said[1::2], strict=True))}
 
 
 def turns_of(conversation: dict[str, Any]) -> list[Turn]:
