@@ -55,7 +55,12 @@ class Workshop:
         self._stack = ExitStack()
         self._folder = Path(
             self._stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="chatbot-regress-", dir=_quick_folder())
+                tempfile.TemporaryDirectory(
+                    prefix="chatbot-regress-",
+                    dir=_quick_folder(),
+                    # A sample that was left behind may still write there.
+                    ignore_cleanup_errors=True,
+                )
             )
         )
         self._loaded: tuple[str, LazyEngine] | None = None
