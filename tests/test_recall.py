@@ -221,3 +221,33 @@ def test_a_long_chat_is_indexed_and_searched_in_time() -> None:
         assert index.search(f"What did I ask about plan {100 + n} and its costs?")
         took.append(time.perf_counter() - started)
     assert min(took) < 0.06
+
+
+def test_a_short_answer_comes_back_with_the_question_before_it() -> None:
+    turns = [turn(n, f"Tell me a joke about number {n}.", "Here is one.") for n in range(40)]
+    turns[7] = turn(7, "I am planning a party.", "Which colour should the balloons be?")
+    turns[8] = turn(8, "Yes, make them turquoise, please.")
+    index = RecallIndex(words)
+    index.sync(turns)
+    taken = [e.message.id for e in index.search("turquoise", limit_tokens=40)]
+    assert taken[:2] == ["u8", "a7"]
+    assert [e.message.id for e in index.search("turquoise", limit_tokens=7)] == ["u8"]
+
+
+def test_what_can_be_understood_alone_comes_back_alone() -> None:
+    turns = [turn(n, f"Tell me a joke about number {n}.", "Here is one.") for n in range(40)]
+    turns[8] = turn(8, "Grandmother Wilhelmina bought seven turquoise balloons in Antwerp.")
+    taken = found(turns, "turquoise", 40)
+    assert taken[0] == "u8" and "a7" not in taken
+
+
+def test_a_turn_that_vanishes_in_the_middle_is_gone_and_the_others_keep_their_places() -> None:
+    index = RecallIndex(words)
+    index.sync(TURNS)
+    index.sync(TURNS[:2] + TURNS[3:])
+    assert index.search("INV-20931 invoice number") == []
+    assert index.search("weather")[0].position == 2
+    fresh = RecallIndex(words)
+    fresh.sync(TURNS[:2] + TURNS[3:])
+    for query in ("weather", "sister", "발표"):
+        assert index.search(query) == fresh.search(query)
