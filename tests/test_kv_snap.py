@@ -171,3 +171,22 @@ def test_other_layouts_are_read_whole(model: Any) -> None:
     finally:
         attention.head_dim = width
     assert can_observe(model, reader.cache)
+
+
+def test_what_is_lost_of_a_text(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from chatbot.commands import bench_long_prompts as bench
+
+    monkeypatch.setattr(bench, "PROMPT_TOKENS", 300)
+    monkeypatch.setattr(bench, "FOLLOWING_TOKENS", 16)
+    monkeypatch.setattr(bench, "KEPT_SHARES", (1.0, 0.5))
+    ids = [60 + (n * n) % 180 for n in range(1200)]
+    found = bench.long_prompts(model, ids, 128)
+    assert list(found) == ["whole", "snapkv 100%", "snapkv 50%", "sink 100%", "sink 50%"]
+    for name in ("whole", "snapkv 100%"):
+        assert found[name]["top1_agreement"] == 1
+        assert abs(found[name]["perplexity_change"]) < 1e-3
+    for name in ("snapkv 50%", "sink 50%"):
+        assert 0.4 < found[name]["bytes_ratio"] < 0.65
+        assert found[name]["perplexity_change"] != 0
+    assert len(list(bench._stretches(ids))) == 3
+    assert [len(part) for part in next(bench._stretches(range(100)))] == [75, 25]
