@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from cli import inside
-from tiny_llama import END_ID, START_ID, tiny_engine, tiny_model
+from tiny_llama import ByteTokenizer, tiny_engine, tiny_model
 
 from chatbot.commands import bench_turns
 from chatbot.engine import kv_store
-from chatbot.engine.base import ChatFormat
 from chatbot.engine.local import TransformersEngine
 
 TURNS = 6
-
-
-class ByteTokenizer:
-    """One token for each byte, with the fewest control tokens that a chat can do with."""
-
-    name = "bytes"
-    chat_format = ChatFormat((START_ID,), (10,), (10,), (10,), (10,), frozenset({END_ID}))
-    control_ids = frozenset({END_ID, START_ID})
-
-    def encode(self, text: str) -> tuple[int, ...]:
-        return tuple(text.encode())
-
-    def decode(self, token_ids: Sequence[int]) -> str:
-        return bytes(i for i in token_ids if i < END_ID).decode(errors="replace")
 
 
 @pytest.fixture(autouse=True)

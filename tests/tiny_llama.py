@@ -43,6 +43,20 @@ class LetterTokenizer:
         return "".join(chr(FIRST_LETTER + i) for i in token_ids if i < END_ID)
 
 
+class ByteTokenizer:
+    """One token for each byte, with the fewest control tokens that a chat can do with."""
+
+    name = "bytes"
+    chat_format = ChatFormat((START_ID,), (10,), (10,), (10,), (10,), frozenset({END_ID}))
+    control_ids = frozenset({END_ID, START_ID})
+
+    def encode(self, text: str) -> tuple[int, ...]:
+        return tuple(text.encode())
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return bytes(i for i in token_ids if i < END_ID).decode(errors="replace")
+
+
 def tiny_model(*, seed: int = 0, dtype: str = "float32", window_tokens: int = 512) -> Any:
     """A LlamaForCausalLM with random weights, large enough to give varied replies."""
     import torch

@@ -10,12 +10,19 @@ from chatbot.commands.common import add_json
 from chatbot.console import Console
 from chatbot.settings import Settings
 
-BENCHES = ("turns",)
+BENCHES = ("turns", "plan", "faults", "profile", "reproduce-oom")
 """Each is `bench_NAME.measure(arguments, settings, console)`, which gives a JSON object."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", choices=BENCHES, help="turns: a long conversation, turn by turn")
+    parser.add_argument(
+        "name",
+        choices=BENCHES,
+        help="turns: a long conversation, turn by turn; "
+        "plan: planned memory against measured; faults: memory that runs out, and what comes "
+        "after; "
+        "profile: where time and memory go in a turn; reproduce-oom: how memory grows",
+    )
     parser.add_argument("--turns", type=int, default=200, help="turns to make (default: 200)")
     parser.add_argument(
         "--check-every",
@@ -36,11 +43,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="turns: make them once more without recall, and give its figures beside",
     )
+    parser.add_argument(
+        "--times", type=int, default=20, help="faults: so often at each place (default: 20)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("profile"),
+        metavar="FOLDER",
+        help="profile: where the traces are written (default: profile)",
+    )
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
     """Raises InputError for impossible numbers; nothing of the data folder is touched."""
-    bench = importlib.import_module(f"chatbot.commands.bench_{arguments.name}")
+    bench = importlib.import_module(f"chatbot.commands.bench_{arguments.name.replace('-', '_')}")
     console.json(bench.measure(arguments, settings, console))
     return 0
