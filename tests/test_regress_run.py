@@ -181,8 +181,11 @@ def test_a_breach_of_an_invariant_fails_whatever_share_passes(tmp_path: Path) ->
     turns = "      - user: hi\n        reply: {behaviour: chance, right: 0.5, text: yes}\n"
     flaky = run_one(tmp_path, turns + "        assert: [{contains: yes}]\n", case)
     assert (flaky.status, 0 < flaky.passes < 4) == ("flaky", True)
-    breach = run_one(tmp_path, turns + "        assert: [{prompt-tokens: 1}]\n", case)
-    assert breach.status == "failed"
+    # Long replies make the next prompt too long, in some samples only.
+    longer = turns.replace("text: yes", f"text: yes, otherwise: {'word ' * 99}")
+    longer += "      - {user: hi, reply: ok, assert: [prompt-tokens: 120]}\n"
+    breach = run_one(tmp_path, longer, case)
+    assert (breach.status, 0 < breach.passes < 4) == ("failed", True)
 
 
 def test_always_is_checked_after_every_turn_and_a_case_may_set_its_own_limit(
