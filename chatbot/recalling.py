@@ -28,6 +28,9 @@ MOVED_SHARE = 0.9
 """Of the share of older turns, what recall gets when the question stands alone."""
 SOME_FACTOR = 0.5
 """Of its share, what recall gets for a message that only touches on older turns."""
+WAITING_SHARE = 0.25
+"""Of what a fold takes away, by how much folding may be behind: a summary that was refused is asked
+for once more after the next turn."""
 VOICES_TURNS = 100
 """Whether several people talk shows in so many of the newest turns."""
 
@@ -81,7 +84,8 @@ class Recaller:
             for turn in conversation.turns[-VOICES_TURNS:]
             for message in (*turn.user, *turn.assistant)
         )
-        kept_up = unfolded_tokens <= s.fold_high * budget.window_tokens
+        most = s.fold_high + WAITING_SHARE * (s.fold_high - s.fold_low)
+        kept_up = unfolded_tokens <= most * budget.window_tokens
         if s.summary != "off" and kept_up and not has_passages and not talk:
             pinned = replace(budget, pinned_turns=len(conversation.turns))
             return self._beside(conversation, message, query, pinned)
