@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from cli import inside
 from tiny_llama import ByteTokenizer, tiny_engine, tiny_model
 
 from chatbot.commands import bench_turns
+from chatbot.commands.bench_text import QUESTION_CHARACTERS, messages
 from chatbot.engine import kv_store
 from chatbot.engine.local import TransformersEngine
 
@@ -85,6 +87,40 @@ def test_a_cache_that_holds_something_else_is_noticed(
 
     monkeypatch.setattr(kv_store, "_cut", spoil)
     assert figures(arguments)["mismatches"] > 0
+
+
+def test_a_second_run_without_recall(arguments: list[object]) -> None:
+    found = figures([*arguments, "--recall-off-too", "--check-every", 0])
+    without = found["recall_off"]
+    assert without["turns"] == TURNS
+    assert without["turns_with_recall"] == 0
+    assert without["reused_share"] > 0.5
+    assert 0 < without["kv_bytes_max"] <= without["kv_bytes_bound"]
+
+
+def test_a_bound_that_is_passed_ends_the_run(
+    arguments: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bytes are looked at inside of the run, at every event."""
+    from chatbot.engine.kv_store import PrefixStore
+
+    honest = PrefixStore.figures
+
+    def more(store: PrefixStore) -> Any:
+        found = honest(store)
+        return replace(found, lent_bytes=found.lent_bytes and found.bound_bytes + 1)
+
+    monkeypatch.setattr(PrefixStore, "figures", more)
+    outcome = inside(*arguments)
+    assert outcome.code == 1
+    assert "above their bound" in outcome.err
+
+
+def test_the_text_is_long_and_does_not_repeat_itself() -> None:
+    texts = messages(None)
+    assert len(texts) == len(set(texts)) > 400
+    assert all(len(text) <= QUESTION_CHARACTERS for text in texts)
+    assert not any("::=" in text or text[0].isspace() for text in texts)
 
 
 @pytest.mark.parametrize("wrong", [["--turns", 1], ["--check-every", -1]])

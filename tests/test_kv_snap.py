@@ -186,7 +186,7 @@ def test_what_is_lost_of_a_text(model: Any, monkeypatch: pytest.MonkeyPatch) -> 
         assert found[name]["top1_agreement"] == 1
         assert abs(found[name]["perplexity_change"]) < 1e-3
     for name in ("snapkv 50%", "sink 50%"):
-        assert 0.4 < found[name]["bytes_ratio"] < 0.65
+        assert 0.35 < found[name]["bytes_ratio"] < 0.65
         assert found[name]["perplexity_change"] != 0
     assert len(list(bench._stretches(ids))) == 3
-    assert [len(part) for part in next(bench._stretches(range(100)))] == [75, 25]
+    assert [len(part) for part in next(bench._stretches(range(100)))] == [84, 16]
