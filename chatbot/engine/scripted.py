@@ -162,8 +162,11 @@ class ScriptedEngine:
         stop: Event,
     ) -> Iterator[EngineEvent]:
         started = time.perf_counter()
-        reply = self._next_reply(prompt)
-        cached_tokens = self._reused(prompt, conversation_id)
+        # As a real engine does, the script goes by what is kept as far as that is used again: a
+        # front that is not this prompt's shows in the reply.
+        front = self._kept_front(prompt, conversation_id)
+        cached_tokens = len(front)
+        reply = self._next_reply(front + prompt[cached_tokens:])
         stream = TextStream(self._tokenizer, params.stop)
         finish: Finish = "cancelled"
         read_s = time.perf_counter() - started
@@ -186,7 +189,7 @@ class ScriptedEngine:
 
     def _next_reply(self, prompt: tuple[int, ...]) -> ScriptedReply:
         if callable(self._script):
-            item = self._script(self.calls[-1].prompt_text, prompt)
+            item = self._script(self._shown(prompt), prompt)
         else:
             try:
                 item = next(self._script)
@@ -203,7 +206,8 @@ class ScriptedEngine:
             return self._tokenizer.show(prompt)
         return self._tokenizer.decode(prompt)
 
-    def _reused(self, prompt: tuple[int, ...], conversation_id: str | None) -> int:
+    def _kept_front(self, prompt: tuple[int, ...], conversation_id: str | None) -> tuple[int, ...]:
+        """The kept ids that stand in for the front of the prompt; they are the same."""
         kept = self._kept.get(conversation_id, ()) if conversation_id is not None else ()
         same = 0
         for mine, theirs in zip(prompt, kept, strict=False):
@@ -211,7 +215,7 @@ class ScriptedEngine:
                 break
             same += 1
         # A real engine must read at least the last token to have something to go on from.
-        return min(same, len(prompt) - 1)
+        return kept[: min(same, len(prompt) - 1)]
 
     def _decode(
         self, reply: ScriptedReply, params: SamplingParams, stream: TextStream, stop: Event
