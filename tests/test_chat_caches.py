@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_llama import END_ID, finished, tiny_engine, tiny_model
+from tiny_llama import END_ID, ByteTokenizer, finished, tiny_engine, tiny_model
 
 from chatbot.chat import Chat, TurnDone
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams
 from chatbot.engine.local import TransformersEngine
 from chatbot.settings import Settings
 from chatbot.store import Store
-from tests.test_bench_turns import ByteTokenizer
 
 PIECE_TOKENS = 16
 

@@ -143,7 +143,8 @@ def _turn(
     usage, trace = event.turn.usage, event.turn.trace
     assert usage is not None and trace is not None
     if event.turn.finish not in ("stop", "length"):
-        raise ChatbotError(f"A turn ended as {event.turn.finish}; see its notices with --debug.")
+        why = event.turn.notices[-1].text if event.turn.notices else "no reason was given."
+        raise ChatbotError(f"A turn ended as {event.turn.finish}: {why}")
     chat.wait_for_folds()
     process = psutil.Process()
     return _Sample(
