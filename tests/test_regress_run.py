@@ -274,7 +274,7 @@ def test_replies_that_do_not_end_by_themselves(
     more = "" if "equals" in more else more
     turns = f"      - {{user: Go., {turn}, assert: [{more}finish: {finish}]}}\n"
     turns += ASK.format("And now?", "Fine.", "equals: Fine., finish: stop")
-    result = run_one(tmp_path, turns)
+    result = run_one(tmp_path, turns, "    timeout_s: 30\n")
     assert result.status == "passed", result.reason
 
 

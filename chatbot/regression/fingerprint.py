@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import platform
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import prompts
+from chatbot.engine.models import locate
 from chatbot.parts import use_prompts
 from chatbot.records import to_plain
 from chatbot.regression.digest import digest
@@ -31,7 +33,7 @@ def fingerprint(suite: Suite, options: RunOptions, workshop: Workshop) -> Finger
         model=settings.model,
         revision=engine.get("revision", ""),
         quantization=engine.get("quantization", settings.quantization),
-        kv_cache=f"{settings.kv_cache_dtype}",
+        kv_cache=engine.get("kv_cache", settings.kv_cache_dtype),
         device=engine.get("device", "none"),
         prompts=_prompts(),
         embedder=embedder.name if embedder else "none",
@@ -45,18 +47,25 @@ def _engine_parts(settings: Settings, workshop: Workshop) -> dict[str, str]:
     if settings.model == SCRIPTED:
         return {}
     info = workshop.model(settings).info
-    details = {key: str(value) for key, value in sorted(info.details.items())}
-    revision = details.get("revision") or digest([info.model, _stable(details)])
+    folder = locate(settings.model, cache_dir=settings.cache_dir).folder
     return {
-        "revision": revision,
+        "revision": _revision(folder),
         "quantization": info.quantization,
+        "kv_cache": str(info.details.get("kv_cache_dtype", settings.kv_cache_dtype)),
         "device": f"{info.device} {info.dtype}".strip(),
     }
 
 
-def _stable(details: dict[str, str]) -> dict[str, str]:
-    """What of the details belongs to the model and not to the machine's present state."""
-    return {key: value for key, value in details.items() if "bytes" not in key}
+def _revision(folder: Path) -> str:
+    """The commit of a model from the hub; of others a hash of the configuration and file sizes.
+
+    Weights have gigabytes: a change that keeps every size is not seen.
+    """
+    if folder.parent.name == "snapshots":
+        return folder.name
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    small = [path for path in files if path.suffix == ".json"]
+    return digest([[path.name, path.stat().st_size] for path in files], small)
 
 
 def _prompts() -> str:
