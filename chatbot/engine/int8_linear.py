@@ -83,10 +83,11 @@ class Int8Linear(nn.Module):
         self.in_features, self.out_features = shared.numbers.shape[1], end - start
         self.bias = bias
 
+    @torch.no_grad()
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         found = self.matrix.times(rows.reshape(-1, self.in_features))
         if self.bias is not None:
-            found += self.bias
+            found = found + self.bias
         return found.view(*rows.shape[:-1], self.out_features)
 
 

@@ -12,6 +12,7 @@ import platform
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -131,12 +132,13 @@ def _remember(path: Path, key: str, kernels: Kernels) -> None:
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        known = {}
+        known = None
+    entries = {**(known if isinstance(known, dict) else {}), key: asdict(kernels)}
     work = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({**known, key: asdict(kernels)} if isinstance(known, dict) else {})
-        work.write_text(text, encoding="utf-8")
+        work.write_text(json.dumps(entries), encoding="utf-8")
         work.replace(path)
     except OSError:  # measured again the next time
-        work.unlink(missing_ok=True)
+        with suppress(OSError):
+            work.unlink()
