@@ -48,22 +48,29 @@
     if (sure) act('forget', { id: turnOf(button) });
   };
   actions.version = (button) => act('version', { id: button.dataset.id });
-  const reveal = (foot) => {
-    const row = foot.closest('.message-row') || foot;
-    row.scrollIntoView({ block: 'center' });
-    row.classList.add('found');
-    setTimeout(() => row.classList.remove('found'), 2400);
+  // The library scrolls to the end for a while after an update, so that once is not enough.
+  const reveal = (id) => {
+    const scroll = () => {
+      const foot = footOf(id);
+      if (!foot) return;
+      const row = foot.closest('.message-row') || foot;
+      row.scrollIntoView({ block: 'center' });
+      row.classList.add('found');
+      setTimeout(() => row.classList.remove('found'), 2400);
+    };
+    const timers = [0, 200, 450, 800].map((wait) => setTimeout(scroll, wait));
+    addEventListener('wheel', () => timers.forEach(clearTimeout), { once: true, passive: true });
   };
   const footOf = (id) => document.querySelector(`#chat .foot[data-turn="${CSS.escape(id)}"]`);
   actions.goto = (button) => {
     const id = button.dataset.id;
     if (!wide()) shell().remove('panel-open');
-    if (footOf(id)) { reveal(footOf(id)); return; }
+    if (footOf(id)) { reveal(id); return; }
     act('goto', { id });
     // The older turns come with the next update.
     const until = Date.now() + 5000;
     const look = () => {
-      if (footOf(id)) reveal(footOf(id));
+      if (footOf(id)) reveal(id);
       else if (Date.now() < until) setTimeout(look, 60);
     };
     look();
