@@ -37,6 +37,8 @@ from chatbot.settings import Settings
 from chatbot.store import Store
 
 PROMPT_TOKENS, REPLY_TOKENS = 2048, 512
+MARKS = ("moved from", "changed from", "before:", "later:", "바뀜", "이전:", "나중에:")
+"""By which the program's notes say that a value is newer than another one in the same line."""
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 
@@ -149,9 +151,8 @@ def is_marked(planted: Planted, text: str) -> bool:
     assert planted.change is not None
     if planted.value not in text:
         return False
-    notes = [line for line in text.splitlines() if planted.value in line and planted.old in line]
-    if any(line.index(planted.value) < line.rindex(planted.value) or "→" in line or "before" in line
-           or "이전" in line for line in notes):  # fmt: skip
+    lines = [line for line in text.splitlines() if planted.value in line and planted.old in line]
+    if any(mark in line for line in lines for mark in MARKS):
         return True
     old_at, new_at = text.rfind(planted.said), text.rfind(planted.change)
     return new_at >= 0 and (old_at < new_at or planted.old not in text[new_at:])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+import prompts
 from chatbot.excerpts import Excerpt
 from chatbot.facts import extract_facts, fact_note, fact_spans, linked
 from chatbot.messages import Conversation, Fact, Message, Turn
@@ -118,6 +119,15 @@ class FactLines:
             and self._lines[number].fact.id in self._newer
         ]
 
+    def with_later(self, excerpt: Excerpt, language: str) -> Excerpt:
+        """An excerpt with a note of what was said instead later on, if there is such a thing."""
+        later = [self._lines[number] for number in dict.fromkeys(self.outdated_in(excerpt))]
+        if not later:
+            return excerpt
+        notes = [prompts.load("fact_later", language, later=line.fact.text) for line in later]
+        ids = tuple(line.message.id for line in later if line.message.id != excerpt.message.id)
+        return replace(excerpt, note="; ".join(notes), note_of=ids)
+
     def excerpt(self, number: int, language: str) -> Excerpt:
         """A line as a recalled excerpt, with a note if it is a correction."""
         line = self._lines[number]
@@ -177,21 +187,22 @@ class FactRecall:
     ) -> tuple[Excerpt, ...]:
         """`excerpts` behind the lines that the question asks for.
 
-        Lines that the list of facts holds are left out. For an excerpt that says what no longer
-        holds, the newer line comes along.
+        Lines that the list of facts holds are left out. An excerpt that says what no longer holds
+        says so, and the newer line comes along.
         """
         if not conversation.turns:
             return tuple(excerpts)
         with self._lock:
             lines = self._of(conversation)
             numbers = lines.asked_for(question)
+            shown = [lines.with_later(e, language) for e in excerpts[:LOOKED_AT]]
             for excerpt in excerpts[:LOOKED_AT]:
                 numbers += lines.outdated_in(excerpt)
             facts = conversation.summary.facts if conversation.summary else ()
             listed = {fact.id for fact in facts}
             chosen = [n for n in dict.fromkeys(numbers) if lines.fact(n).id not in listed]
             found = [lines.excerpt(n, language) for n in chosen[: 2 * MOST_LINES]]
-        return tuple(_joined(found, excerpts))
+        return tuple(_joined(found, [*shown, *excerpts[LOOKED_AT:]]))
 
     def _of(self, conversation: Conversation) -> FactLines:
         lines = self._kept.pop(conversation.id, None) or FactLines(self._count_tokens)
@@ -211,7 +222,9 @@ def _joined(found: Sequence[Excerpt], excerpts: Sequence[Excerpt]) -> Iterator[E
             yield line
         elif holder not in taken:
             taken.add(holder)
-            yield replace(excerpts[holder], note=line.note, note_of=line.note_of)
+            held = excerpts[holder]
+            notes = "; ".join(note for note in (line.note, held.note) if note)
+            yield replace(held, note=notes, note_of=(*line.note_of, *held.note_of))
     for number, excerpt in enumerate(excerpts):
         if number not in taken:
             yield excerpt

@@ -79,6 +79,8 @@ def test_an_outdated_excerpt_brings_the_newer_line_along() -> None:
     found = FactRecall(count).beside(chat, "And then", [excerpt], language="en")
     assert [e.message.id for e in found] == ["u10", "u0"]
     assert found[0].note and found[0].note_of == ("u0",)
+    assert found[1].note == "later: “Sorry, the ferry leaves on 21 March.”"
+    assert found[1].note_of == ("u10",)
 
 
 def test_an_excerpt_that_holds_the_line_gets_its_note_and_listed_facts_do_not_come_twice() -> None:
@@ -97,9 +99,10 @@ def test_in_the_prompt_with_the_note_and_the_ids_of_both_messages() -> None:
     chat = replace(conversation(*SAID), summary=RollingSummary("They sort parcels.", 18, 5))
     builder = PromptBuilder(ScriptedTokenizer(), Settings(window_tokens=700), None)
     trace = builder.build(chat, "When does the ferry leave?", builder.budget(700)).trace
-    recalled = [s for s in trace.segments if s.kind == "recalled" and "21 March" in s.text]
-    assert "(moved from 14 March to 21 March)" in recalled[0].text
-    assert set(recalled[0].message_ids) == {"u10", "u0"}
+    old, new = [s for s in trace.segments if s.kind == "recalled" and "21 March" in s.text]
+    assert "14 March. (later: “Sorry, the ferry leaves on 21 March.”)" in old.text
+    assert "21 March. (moved from 14 March to 21 March)" in new.text
+    assert set(old.message_ids) == set(new.message_ids) == {"u10", "u0"}
     off = PromptBuilder(ScriptedTokenizer(), Settings(window_tokens=700, recall_share=0), None)
     trace = off.build(chat, "When does the ferry leave?", off.budget(700)).trace
     assert not any(s.kind == "recalled" for s in trace.segments)
