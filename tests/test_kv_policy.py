@@ -11,6 +11,7 @@ from chatbot.engine.kv_policy import (
     WINDOWS_AT_MOST,
     cache_bound,
     cache_kinds,
+    cache_policy,
     capacity_tokens,
     common_prefix,
     reusable_tokens,
@@ -116,3 +117,22 @@ def test_settings_read_sizes_and_refuse_unknown_kinds() -> None:
     for wrong in ({"kv_cache_dtype": "int5"}, {"kv_cache_bytes": "much"}, {"kv_cache_bytes": "-1"}):
         with pytest.raises(SettingsError, match=next(iter(wrong))):
             load_settings(wrong, environ={})
+
+
+def test_without_a_cache_the_plan_counts_none_and_one_long_pass() -> None:
+    settings = Settings(kv_cache="none")
+    assert cache_kinds(settings) == ("none",)
+    request = PlanRequest("int8", window_tokens=8192, on_cuda=True, caches=cache_kinds(settings))
+    tight = 10 * GIB
+    assert not best_plan(EIGHT, tight, replace(request, caches=("16bit",))).fits
+    plan = best_plan(EIGHT, tight, request)
+    assert plan.fits
+    assert (plan.cache, plan.kv_bytes_per_token, plan.kv_bytes) == ("none", 0, 0)
+    cached = make_plan(EIGHT, 16 * GIB, replace(request, cache="16bit"))
+    assert plan.working_bytes > cached.working_bytes
+    assert plan.total_bytes < cached.total_bytes
+    for wanted in (0, GIB):
+        bound = cache_bound(plan, wanted, plan.kv_bytes_per_token)
+        assert (bound.n_bytes, bound.window_tokens) == (0, 8192)
+    policy = cache_policy(Settings(kv_idle="int8", kv_prompt_eviction="snapkv"))
+    assert (policy.idle, policy.in_prompt, policy.in_reply) == ("int8", "snapkv", "sink")

@@ -84,6 +84,21 @@ def test_a_stopped_call_can_be_made_again(model: Any) -> None:
     assert reader.held_ids is None
 
 
+def test_the_wide_part_is_computed_in_pieces(model: Any) -> None:
+    widths: list[int] = []
+    hook = model.model.layers[0].mlp.up_proj.register_forward_pre_hook(
+        lambda module, arguments: widths.append(arguments[0].shape[1])
+    )
+    reader = UncachedReader(model)
+    *_, (_, ours) = reader.prefill(PROMPT, piece_tokens=16)
+    hook.remove()
+    assert sum(widths) == len(PROMPT)
+    assert max(widths) == 16
+    whole = model(torch.tensor([PROMPT])).logits[0, -1]
+    torch.testing.assert_close(ours, whole, atol=1e-4, rtol=1e-4)
+    assert "in_pieces" not in repr(model.model.layers[0].mlp.forward)
+
+
 class Script:
     """Makes the model say what it is told, by what came after the prompt."""
 

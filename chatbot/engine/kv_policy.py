@@ -93,6 +93,8 @@ def to_evict(sizes: Mapping[str, int], room_bytes: int) -> list[str]:
 
 def cache_kinds(settings: Settings) -> tuple[CacheKind, ...]:
     """The kinds of cache that the settings allow, best first; "auto": few bits only if needed."""
+    if settings.kv_cache == "none":
+        return ("none",)
     kind = settings.kv_cache_dtype
     return ("16bit", "int8", "int4") if kind == "auto" else (kind,)
 
@@ -129,6 +131,8 @@ def cache_bound(plan: MemoryPlan, wanted_bytes: int, bytes_per_token: int) -> Ca
     `WINDOWS_AT_MOST` at most. Raises SettingsError when the bound does not hold even the smallest
     window for each of them.
     """
+    if not bytes_per_token:  # no cache at all
+        return CacheBound(0, plan.window_tokens)
     replies = plan.replies_at_once
     full = replies * capacity_tokens(plan.window_tokens) * bytes_per_token
     if not wanted_bytes:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from chatbot.errors import ModelError
 
 Weights = Literal["none", "int8", "int4"]
-CacheKind = Literal["16bit", "int8", "int4"]
+CacheKind = Literal["16bit", "int8", "int4", "none"]
 WEIGHTS: tuple[Weights, ...] = ("none", "int8", "int4")
 CACHES: tuple[CacheKind, ...] = ("16bit", "int8", "int4")
 DEFAULT_WINDOW_TOKENS = 8192
@@ -176,6 +176,8 @@ def weights_bytes(
 def kv_bytes_per_token(figures: ModelFigures, cache: CacheKind) -> int:
     """Bytes of keys and values of one token in all layers, whatever the model computes in."""
     vectors = 2 * figures.layers * figures.kv_heads
+    if cache == "none":
+        return 0
     if cache == "16bit":
         return vectors * 2 * figures.head_dim
     if cache == "int8":  # a 16-bit scale for each head and token
@@ -218,7 +220,7 @@ def make_plan(
     left = available_bytes - weights - reserve
 
     def fits(window_tokens: int) -> bool:
-        working = working_bytes(figures, request.piece_tokens, window_tokens, value_bytes)
+        working = _working_bytes(figures, request, window_tokens)
         return request.replies_at_once * per_token * window_tokens + working <= left
 
     largest = _largest(fits, figures.window_tokens)
@@ -232,7 +234,7 @@ def make_plan(
         window_tokens=window,
         weights_bytes=weights,
         kv_bytes_per_token=per_token,
-        working_bytes=working_bytes(figures, request.piece_tokens, window, value_bytes),
+        working_bytes=_working_bytes(figures, request, window),
         reserve_bytes=reserve,
         available_bytes=available_bytes,
         largest_window_tokens=largest,
@@ -243,6 +245,18 @@ def make_plan(
 def plan_bytes_left(plan: MemoryPlan) -> int:
     """Bytes that all but the cache leave free, for caches; negative when nothing is left."""
     return plan.available_bytes - plan.weights_bytes - plan.working_bytes - plan.reserve_bytes
+
+
+def _working_bytes(figures: ModelFigures, request: PlanRequest, window_tokens: int) -> int:
+    """Without a cache the whole window goes through each layer at once, which needs no mask; only
+    the feed-forward is computed in pieces."""
+    in_pieces = working_bytes(figures, request.piece_tokens, window_tokens, request.value_bytes)
+    if request.cache != "none":
+        return in_pieces
+    piece = min(request.piece_tokens, window_tokens)
+    mask = piece * window_tokens
+    more_hidden = 6 * (window_tokens - piece) * figures.hidden
+    return in_pieces + request.value_bytes * (more_hidden - mask)
 
 
 def _output_rows(figures: ModelFigures) -> int:
