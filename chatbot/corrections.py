@@ -281,10 +281,12 @@ def _restated(line: str, earlier: Sequence[str]) -> Change | None:
         old = earlier[index]
         theirs = subject(old)
         shared = sum(_among(term, theirs) for term in mine)
-        if shared < 0.8 * max(len(mine), len(theirs), 1):
+        # Two words in common say more than one: then a verb may differ.
+        least = 0.6 if shared > 1 else 0.8
+        if shared < least * max(len(mine), len(theirs), 1):
             continue
         my_keys, their_keys = _keys(line), _keys(old)
-        if len(my_keys - their_keys) == len(their_keys - my_keys) == 1:
+        if len(my_keys - their_keys) == 1:  # more are another thing of a series
             change = _change(line, old, index)
             if change.old:
                 return change
