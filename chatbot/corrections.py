@@ -64,7 +64,7 @@ MOVABLE = re.compile(
 """A day or a time: what is "moved" rather than "changed"."""
 _STATES = re.compile(
     r"\b(?:is|are|was|were|['’]s|costs?|lives?|named?|called|has|have|will be|starts?|leaves?)\b"
-    r"|(?:이에요|예요|입니다|이야|이다|거든요?|살아요?|삽니다|있어요?|했어요?)\W*$",
+    r"|(?:이에요|예요|입니다|이야|이다|거든요?|살아요?|삽니다|있어요?|[했었았혔렸였됐]어요?|[했었았혔렸였됐]습니다)\W*$",
     re.IGNORECASE,
 )
 
