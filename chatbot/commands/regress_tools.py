@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -77,5 +78,5 @@ def print_lines(lines: Iterable[str], console: Console) -> None:
 
 
 def paint_for(console: Console) -> Paint:
-    """Colours on a terminal only."""
-    return Paint(console.out.isatty())
+    """Colours on a terminal only, and none for who has asked for none (no-color.org)."""
+    return Paint(console.out.isatty() and not os.environ.get("NO_COLOR"))
