@@ -63,9 +63,11 @@ def _folded(
         job = FoldJob(
             settings, store, engine, builder=lambda: builder, window=lambda: window_tokens
         )
-        more, never = True, threading.Event()
-        while more:
-            more = job(stored.id, never)
+        never, idle = threading.Event(), 0
+        # A refused summary is asked for again at the next call, so that one without progress
+        # is not yet the end.
+        while idle < 2:
+            idle = 0 if job(stored.id, never) else idle + 1
             summary = store.load(stored.id).summary
             covers = summary.covers if summary else 0
             console.progress(f"Folding: {covers} of {len(conversation.turns)} turns")
