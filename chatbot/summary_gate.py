@@ -74,6 +74,11 @@ class Source:
     """Lines of the user, each with the one that took its place."""
 
     @property
+    def is_translated(self) -> bool:
+        """The summary is wanted in another language than the turns: words cannot be compared."""
+        return detect(self.text, self.language) != self.language
+
+    @property
     def all_text(self) -> str:
         return "\n".join((self.text, self.previous, *self.facts))
 
@@ -147,8 +152,9 @@ def invented(text: str, source: Source) -> list[str]:
     found = [n.text for n in numbers(text) if not n.forms & known.numbers]
     found += [n.text for n in numbers(text) if n.forms & known.numbers and known.has_other(n)]
     found += [day for date, day in dates(text).items() if not known.has_date(date)]
-    found += [word for word in names_in(text, source.language) if not known.has(word)]
-    found += [f"{day}요일" for day in WEEKDAY.findall(text) if not known.has_weekday(day)]
+    if not source.is_translated:
+        found += [word for word in names_in(text, source.language) if not known.has(word)]
+        found += [f"{day}요일" for day in WEEKDAY.findall(text) if not known.has_weekday(day)]
     return list(dict.fromkeys(found))
 
 
@@ -194,12 +200,17 @@ def _of_language(text: str, source: Source) -> Iterator[str]:
     language = detect(without_quotes(text), source.language)
     if language != source.language:
         yield f"language: {language} instead of {source.language}"
-    elif script_shares(text).other > script_shares(source.all_text).other + 0.05:
+    elif (
+        not source.is_translated
+        and script_shares(text).other > script_shares(source.all_text).other + 0.05
+    ):
         yield "language: a script that the conversation does not use"
 
 
 def _of_content(text: str, source: Source) -> Iterator[str]:
     """Whether the summary is about the whole of its source, in words of its own."""
+    if source.is_translated:
+        return
     terms = content_terms(text) - _OWN_TERMS
     known = content_terms(source.all_text)
     if terms and len(terms & known) < _GROUNDED[source.language] * len(terms):

@@ -12,6 +12,11 @@ from chatbot.settings import Settings
 from chatbot.store import Store
 
 WINDOW_TOKENS = 512
+SUMMARY_PROMPTS = (
+    "You write the memory of a chat",
+    "Write a summary of",
+    "당신은 대화를 기록합니다",
+)
 Answer = Callable[[str], str | Exception | ScriptedReply]
 
 
@@ -34,7 +39,7 @@ class Rig:
         self.id = self.store.create_conversation().id
 
     def answer(self, prompt: str, ids: tuple[int, ...]) -> str | Exception | ScriptedReply:
-        if "You write the memory of a chat" in prompt or "Write a summary of" in prompt:
+        if any(beginning in prompt for beginning in SUMMARY_PROMPTS):
             self.summary_prompts.append(prompt)
             return self.summarise(prompt)
         self.chat_prompts.append(prompt)

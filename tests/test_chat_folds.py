@@ -183,3 +183,17 @@ def test_a_summary_from_elsewhere_is_held_to_the_cap(make: Make) -> None:
     [shown] = [s for s in trace.segments if s.kind == "summary"]
     assert shown.tokens <= 80 + 24
     assert shown.text.endswith("chairs.")
+
+
+def test_the_language_of_summaries_is_a_setting(make: Make) -> None:
+    def korean(prompt: str) -> str:
+        return "사용자는 의자마다 방을 정하고 도우미는 그것을 적어 둔다."
+
+    rig = make(korean, summary_language="ko")
+    rig.talk(16)
+    assert all("당신은 대화를 기록합니다" in prompt for prompt in rig.summary_prompts)
+    summary = rig.store.load(rig.id).summary
+    assert summary is not None and summary.origin == "model"
+    assert summary.text == korean("")
+    rig.ask("What now?")
+    assert "Summary of the earlier conversation" in rig.chat_prompts[-1], "labels stay as they are"

@@ -190,6 +190,18 @@ def test_quotes_are_not_the_voice_of_the_summary() -> None:
     assert loop("Ana has a cat and Bo has a dog and Cy has a fish.") is None
 
 
+def test_a_summary_in_another_language_is_judged_by_its_figures_and_its_form() -> None:
+    source = Source("User: I am Ana and fly to Oslo on 14 May with 900 euros.", 60, "ko")
+    good = "사용자 아나는 5월 14일에 900유로를 가지고 오슬로에 간다."
+    assert judge(Candidate(good, "stop", 20), source, cap_tokens=40).reasons == ()
+    for bad in (
+        good.replace("14", "24"),
+        "죄송하지만 요약할 수 없습니다.",
+        "Ana flies to Oslo soon.",
+    ):
+        assert not judge(Candidate(bad, "stop", 20), source, cap_tokens=40).accepted
+
+
 def test_hostile_texts_end() -> None:
     source = _source("User: hello")
     for text in (
