@@ -15,8 +15,11 @@ def summarise_messages(
 ) -> tuple[str, str]:
     """System and user text of a summary call on a transcript; an earlier summary is merged in."""
     share = WORDS_PER_TOKEN.get(language, WORDS_PER_TOKEN["other"])
+    name = "summarise_strict" if strict else "summarise"
+    if language not in prompts.LANGUAGES:
+        name += "_own"  # the texts are English, but the summary is to be in the chat's language
     system = prompts.load(
-        "summarise_strict" if strict else "summarise",
+        name,
         language,
         max_words=max(12, int(cap_tokens * share)),
     )

@@ -347,7 +347,9 @@ def test_prompts_follow_the_language() -> None:
     korean = summarise_messages("이전 요약", "사용자: 안녕", language="ko", cap_tokens=100)
     assert "60 words" in english[0]
     assert "이전 요약" in korean[1] and "사용자: 안녕" in korean[1]
-    assert summarise_messages("", "x", language="other", cap_tokens=100)[0].startswith("You")
+    other = summarise_messages("", "x", language="other", cap_tokens=100)
+    assert other[0].startswith("You") and "in its own language" in other[0]
+    assert "in English" in english[0] and "한국어로" in korean[0]
 
 
 def test_korean_fold() -> None:
