@@ -1,7 +1,8 @@
 """Suites as pytest items: `pytest tests/conversations/memory.yaml -k name`. Knows no report.
 
 Load it with `-p chatbot.regression.pytest_plugin`, or import `pytest_collect_file` in a conftest.
-Cases run on the scripted engine, or on the model that CHATBOT_MODEL names.
+Cases run on the scripted engine, whatever the user's settings are; with `-p` there is a flag
+`--regress-model MODEL`, which takes the settings too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from chatbot.regression.runner import skip_reason
 from chatbot.regression.sampling import RunOptions, run_case
 from chatbot.regression.suite import Case, load_suites
 from chatbot.regression.target import SCRIPTED, Workshop
-from chatbot.settings import load_settings
+from chatbot.settings import Settings, load_settings
 
 FOLDER = "conversations"
 """Suites in folders of this name are collected; elsewhere only when they are named."""
@@ -31,6 +32,11 @@ class CaseFailed(Exception):
     def __init__(self, result: CaseResult) -> None:
         super().__init__(result.reason)
         self.result = result
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Another model than the scripted one."""
+    parser.addoption("--regress-model", metavar="MODEL", help="run conversation suites on this")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | None:
@@ -46,7 +52,7 @@ class SuiteFile(pytest.File):
     """One suite, with all that it includes."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        options = RunOptions(_settings())
+        options = RunOptions(_settings(self.config.getoption("--regress-model", None)))
         for case in load_suites([self.path]).cases:
             yield CaseItem.from_parent(self, name=case.id, case=case, options=options)
 
@@ -76,11 +82,11 @@ class CaseItem(pytest.Item):
         return self.path, self.case.line - 1, self.case.id
 
 
-def _settings() -> Any:
-    settings = load_settings()
-    if "model" in settings.model_fields_set:
-        return settings
-    return settings.model_copy(update={"model": SCRIPTED, "embedding_model": "none"})
+def _settings(model: str | None) -> Settings:
+    """Tests must not depend on whose machine they run on, unless a model is named."""
+    if model is None:
+        return Settings(model=SCRIPTED, embedding_model="none")
+    return load_settings({"model": model})
 
 
 def _workshop(session: pytest.Session) -> Workshop:
@@ -92,4 +98,4 @@ def _workshop(session: pytest.Session) -> Workshop:
     return session.stash[_WORKSHOP]
 
 
-__all__ = ["CaseFailed", "CaseItem", "SuiteFile", "pytest_collect_file"]
+__all__ = ["CaseFailed", "CaseItem", "SuiteFile", "pytest_addoption", "pytest_collect_file"]
