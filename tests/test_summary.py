@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Literal
 
@@ -363,3 +363,60 @@ def test_korean_fold() -> None:
     model = Model(lambda user: "네, 알겠습니다.")
     said = spoken(folded_at_last(folder(model), None, turns, language="ko"))
     assert "김서연" in said and "3월 21일" in said
+
+
+@pytest.mark.parametrize("answer", [GOOD, ""], ids=["model", "extractive"])
+def test_the_users_own_words_stay_at_the_front_and_count(answer: str) -> None:
+    kept = "Ana lives in Bergen, which she wrote here herself."
+    before = RollingSummary(f"{kept}\n\nThey said hello.", 2, 12, kept=kept)
+    model = Model(lambda user: answer)
+    fold = folder(model, cap=80)
+    result = (
+        folded(fold.fold(before, TURNS, language="en"))
+        if answer
+        else folded_at_last(fold, before, TURNS)
+    )
+    summary = summary_of(result)
+    assert summary.text.startswith(f"{kept}\n\n")
+    assert summary.kept == kept
+    assert summary.text.count(kept) == 1
+    assert all(kept not in user for _, user, _ in model.calls), "it is not rewritten"
+    facts = "\n".join(f"- {fact.text}" for fact in summary.facts)
+    assert count(summary.text) + count(facts) <= 80
+
+
+def test_deleted_facts_stay_deleted_and_edited_ones_as_they_are() -> None:
+    model = Model(lambda user: "The user Ana plans a trip to Oslo.")
+    first = summary_of(folded(folder(model).fold(None, TURNS[:1], language="en")))
+    [fact] = [fact for fact in first.facts if "Ana" in fact.text]
+    gone = replace(first, facts=(), deleted=(fact.id,))
+    again = summary_of(folded(folder(Model()).fold(gone, TURNS, language="en")))
+    assert fact.id not in {f.id for f in again.facts} and again.deleted == (fact.id,)
+    edited = replace(fact, text="I am called Ana Lind", edited=True)
+    kept = replace(first, facts=(edited,))
+    again = summary_of(folded(folder(Model(), cap=24).fold(kept, TURNS[1:], language="en")))
+    assert edited in again.facts
+
+
+def test_an_extractive_summary_leaves_out_what_was_corrected() -> None:
+    old = summary_of(
+        folded_at_last(
+            folder(Model(lambda user: "")), None, [turn(1, "My ferry leaves on 14 March.")]
+        )
+    )
+    assert "14 March" in old.text
+    new = [turn(2, "Sorry, my ferry leaves on 21 March.")]
+    summary = summary_of(folded_at_last(folder(Model(lambda user: "")), old, new))
+    assert "21 March" in summary.text and "14 March" not in summary.text
+    [fact] = summary.facts
+    assert fact.earlier == "My ferry leaves on 14 March."
+
+
+def test_a_model_summary_that_states_what_was_corrected_is_refused() -> None:
+    turns = [turn(1, "My ferry leaves on 14 March."), turn(2, "Sorry, it leaves on 21 March.")]
+    stale = Model(lambda user: "The user's ferry leaves on 14 March.")
+    result = folded(folder(stale).fold(None, turns, language="en"))
+    assert result.summary is None
+    assert "no longer so: 14 March" in result.decisions[0].reasons
+    newer = Model(lambda user: "The user's ferry leaves on 21 March and no longer on 14 March.")
+    assert summary_of(folded(folder(newer).fold(None, turns, language="en"))).origin == "model"
