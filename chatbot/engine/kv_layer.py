@@ -28,6 +28,8 @@ class PlainLayer(DynamicLayer):
     """Keys and values in 16 bit, those of a model in 32 bit too."""
 
     rows: tuple[Rows, ...] = ()
+    room_tokens = 0
+    """The tokens that it will hold before long; see `reserve`."""
     direct = False
     """Whether `attend` reads what is stored as it is, which is faster on some processors.
 
@@ -57,7 +59,7 @@ class PlainLayer(DynamicLayer):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         for rows, part in zip(self.rows, self._stored(key_states, value_states), strict=True):
-            rows.append(part)
+            rows.append(part, self.room_tokens)
 
     def attend(self, query: torch.Tensor, scaling: float) -> torch.Tensor:
         """What one token finds: query (key heads, group, width) to the same shape, in its type."""
@@ -233,6 +235,13 @@ def truncate(cache: Any, keep_tokens: int) -> None:
         extra_tokens = layer.get_seq_length() - keep_tokens
         if extra_tokens > 0:
             layer.crop(-extra_tokens)
+
+
+def reserve(cache: Any, tokens: int) -> None:
+    """Let storage that must grow have room for so many tokens at once."""
+    for layer in cache.layers:
+        if isinstance(layer, PlainLayer):
+            layer.room_tokens = tokens
 
 
 def cache_bytes(cache: Any) -> int:

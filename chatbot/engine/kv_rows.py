@@ -28,11 +28,15 @@ class Rows:
         """Bytes of the storage, used or not."""
         return self._storage.untyped_storage().nbytes()
 
-    def append(self, new: torch.Tensor) -> None:
-        """Add the rows of `new`, of shape (1, heads, new tokens, width)."""
+    def append(self, new: torch.Tensor, room_tokens: int = 0) -> None:
+        """Add the rows of `new`, of shape (1, heads, new tokens, width).
+
+        Storage that must grow grows to `room_tokens` at least, so that it need not grow again:
+        what is left behind by many small steps cannot be used for the next, larger ones.
+        """
         end = self.tokens + new.shape[2]
         if end > self._storage.shape[2]:
-            self._resize(end)
+            self._resize(max(end, room_tokens))
         self._storage[:, :, self.tokens : end] = new
         self.tokens = end
 

@@ -17,7 +17,7 @@ import torch
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, TextDelta
 from chatbot.engine.decode import Stopped, TokenReader
 from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
-from chatbot.engine.kv_layer import new_cache, truncate
+from chatbot.engine.kv_layer import new_cache, reserve, truncate
 from chatbot.engine.kv_lease import Lease
 from chatbot.engine.kv_store import KVStore
 from chatbot.engine.ladder import (
@@ -150,6 +150,8 @@ class LocalReply:
         other = way.with_cache and way.cache != loaded.plan.cache
         if other and lease.cache is not None and not lease.reused_tokens:
             lease.cache = new_cache(loaded.model, way.cache)
+        if lease.cache is not None:
+            reserve(lease.cache, lease.limit_tokens)
         return lease.reader(loaded.model)
 
     def _keep_prefix(self, lease: Lease, reader: TokenReader) -> None:

@@ -21,7 +21,7 @@ KEY_BITS, VALUE_BITS = 5, 4
 """Of a cache in "int4", beside a 16-bit scale for each head and token."""
 GIB = 1 << 30
 MIB = 1 << 20
-RUNTIME_BYTES = 384 * MIB
+RUNTIME_BYTES = 416 * MIB
 """What the libraries take before any weights: torch and transformers on a CPU, measured."""
 
 
@@ -205,7 +205,7 @@ def working_bytes(
 
 def reserve_bytes(weights_total_bytes: int) -> int:
     """The runtime's own memory and fragmentation: half a GiB and 3 % of the weights."""
-    return RUNTIME_BYTES + 128 * MIB + weights_total_bytes * 3 // 100
+    return RUNTIME_BYTES + 96 * MIB + weights_total_bytes * 3 // 100
 
 
 def make_plan(
