@@ -225,7 +225,7 @@ def test_settings_say_their_cost_and_refuse_what_cannot_be(windows: Windows, fol
         model.press("Tab")
         expect(settings.locator(".option[data-name=model]")).to_contain_text("started again")
         settings.locator("[data-act=preset]").select_option(label="Brief")
-        until(lambda: tab.conversation_id != "", "the chat begins with its instructions")
+        expect(tab.page).to_have_url(re.compile(r"\?c="))
         stored = own.services.store.load(tab.conversation_id)
         assert stored.system_text and "three sentences" in stored.system_text
         tab.ask("hello")
