@@ -23,6 +23,9 @@ Vectors = NDArray[np.float32]
 
 MIN_WINDOW_TOKENS, MAX_WINDOW_TOKENS = 60, 120
 """Word pieces of a window. One vector for a longer text loses what stands in it only once."""
+CPU_BATCH_TEXTS = 8
+"""Documents are embedded in such steps: a question waits for one of them at most, some 0.2 s."""
+YIELD_S = 0.002
 MOSTLY_HANGUL = 0.5
 E5_PROMPTS = {"query": "query: ", "document": "passage: "}
 _ENGLISH_ONLY = ("all-minilm-l", "all_minilm_l", "all-mpnet-base", "all-distilroberta")
@@ -114,8 +117,8 @@ def _packed(cells: list[tuple[Span, int]], limit: int) -> list[Span]:
 class SentenceTransformerEmbedder:
     """A sentence-transformers model by folder or name, loaded at its first use.
 
-    Thread-safe: one text batch is embedded at a time. Raises RetrievalError when the model cannot
-    be loaded.
+    Thread-safe: one batch is embedded at a time, and questions come before documents. Raises
+    RetrievalError when the model cannot be loaded.
     """
 
     def __init__(
@@ -134,6 +137,9 @@ class SentenceTransformerEmbedder:
         self._device = device
         self._batch_texts = batch_texts
         self._lock = threading.Lock()
+        self._counting = threading.Lock()
+        self._asking = 0
+        """Questions that wait to be embedded; documents let them pass."""
         self._loaded: Any = None
 
     @property
@@ -167,10 +173,27 @@ class SentenceTransformerEmbedder:
     def embed_documents(self, texts: list[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
-        return self._embed(self._model().encode_document, texts)
+        model = self._model()
+        # Texts of one length together, since a batch is filled up to its longest.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        size = min(self._batch_texts, CPU_BATCH_TEXTS) if self._device == "cpu" else len(texts)
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for start in range(0, len(order), size):
+            some = order[start : start + size]
+            while self._asking:  # a person waits for these
+                time.sleep(YIELD_S)
+            vectors[some] = self._embed(model.encode_document, [texts[i] for i in some])
+        return vectors
 
     def embed_query(self, text: str) -> Vectors:
-        return self._embed(self._model().encode_query, [text])[0]
+        model = self._model()
+        with self._counting:
+            self._asking += 1
+        try:
+            return self._embed(model.encode_query, [text])[0]
+        finally:
+            with self._counting:
+                self._asking -= 1
 
     def _embed(self, encode: Callable[..., Any], texts: list[str]) -> Vectors:
         with self._lock:

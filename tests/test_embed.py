@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -114,3 +115,38 @@ def test_threads_share_the_real_model(demo_embedder: Embedder) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+class SlowModel:
+    """Stands for a loaded model: each text takes some time."""
+
+    max_seq_length = 256
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+
+    def get_embedding_dimension(self) -> int:
+        return 1
+
+    def encode_document(self, texts: list[str], **options: object) -> list[list[float]]:
+        self.batches.append(texts)
+        time.sleep(0.01 * len(texts))
+        return [[float(text.split()[-1])] for text in texts]
+
+    encode_query = encode_document
+
+
+def test_a_question_need_not_wait_for_all_texts_of_a_document() -> None:
+    embedder = SentenceTransformerEmbedder("org/model", name="slow")
+    model = embedder._loaded = SlowModel()
+    texts = [f"{'long ' * (n % 7)}text {n}" for n in range(100)]
+    rows: list[float] = []
+    thread = threading.Thread(target=lambda: rows.extend(embedder.embed_documents(texts)[:, 0]))
+    thread.start()
+    while len(model.batches) < 2:
+        time.sleep(0.002)
+    embedder.embed_query("question 7")
+    answered_after = len(model.batches)
+    thread.join()
+    assert answered_after <= 5 < len(model.batches)
+    assert rows == [float(n) for n in range(100)]
