@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import followup_queries
+from benchmarks import followup_queries, memory_speed
 from benchmarks.memory_evidence import evidence_tokens, judged, summary, wanted
 from chatbot.engine.scripted import ScriptedTokenizer
 
@@ -80,3 +80,16 @@ def test_follow_ups_of_a_topic(tmp_path: Path, capsys: pytest.CaptureFixture[str
     report = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (report["questions"], report["share"], report["raw"]) == (3, 1.0, 0.5)
     assert report["years"]["2020"]["questions"] == 1
+
+
+def test_speeds_are_reported_under_the_names_of_the_issue(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("llama_models", reason="needs the package llama-models (requirements-dev)")
+    sizes = ["--turns", "24", "--assembled-turns", "30", "--embedder", "scripted"]
+    assert memory_speed.main([*sizes, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (report["turns"], report["assembled_turns"]) == (24, 30)
+    for name in ("retrieval_ms", "retrieval_words_ms", "import_s", "assemble_ms"):
+        assert report[name] > 0 and report["cpu"][name] > 0
+    assert report["assemble_ms"] < 1000 and report["import_s"] < 60
