@@ -135,11 +135,14 @@ def _parsed_control_tokens(sound: Function) -> Function:
 
 
 def _other_conversation(sound: Function) -> Function:
-    def reused(self: Any, prompt: Any, conversation_id: str | None) -> Any:
-        kept = next(iter(self._kept), None)
-        return sound(self, prompt, kept if conversation_id is not None else None)
+    """What another conversation keeps stands in for as much as this one could use again."""
 
-    return reused
+    def front(self: Any, prompt: Any, conversation_id: str | None) -> Any:
+        own = sound(self, prompt, conversation_id)
+        other = next((ids for name, ids in self._kept.items() if name != conversation_id), None)
+        return own if other is None or len(other) < len(own) else other[: len(own)]
+
+    return front
 
 
 def _uncut(sound: Function) -> Function:

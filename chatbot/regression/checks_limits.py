@@ -129,6 +129,9 @@ LIMIT_RULES: dict[str, Rule] = {
     "stored-turns": Rule(
         "invariant", bounds("max"), _measured(lambda seen: len(seen.after.turns), "turns")
     ),
+    "library-documents": Rule(
+        "invariant", bounds("max"), _measured(lambda seen: seen.library_documents, "documents")
+    ),
     "citations-valid": Rule("invariant", true_only, _citations_valid),
     "no-control-ids": Rule("invariant", true_only, _no_control_ids),
     "counted": Rule("invariant", true_only, _counted),

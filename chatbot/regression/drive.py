@@ -107,6 +107,7 @@ class Driver:
             kv_bytes=memory.kv_bytes if memory else 0,
             process_bytes=memory.process_bytes if memory else 0,
             documents=self._documents(conversation_id),
+            library_documents=len(target.library.documents()),
             similarity=target.similarity(),
         )
 

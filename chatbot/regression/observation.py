@@ -41,6 +41,8 @@ class Observation:
     process_bytes: int = 0
     documents: Callable[[], Mapping[str, str]] = dict
     """Text of each document of the conversation by its name; read when it is asked for."""
+    library_documents: int = 0
+    """Documents in the library, whichever chat may use them."""
     similarity: Callable[[str, str], float] | None = None
 
     @property
