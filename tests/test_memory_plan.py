@@ -19,7 +19,8 @@ from chatbot.engine.memory import (
     weights_bytes,
     working_bytes,
 )
-from chatbot.engine.planning import format_plan, plan_command
+from chatbot.engine.plan_text import format_plan
+from chatbot.engine.planning import plan_command
 from chatbot.errors import InputError, ModelError, SettingsError
 from chatbot.settings import Settings
 
@@ -42,6 +43,9 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
         ("meta-llama/Llama-3.2-1B-Instruct", 1_235_814_400),
         ("meta-llama/Llama-3.2-3B-Instruct", 3_212_749_824),
         ("meta-llama/Llama-3.1-70B-Instruct", 70_553_706_496),
+        # Published: 27,648 and 129,024 more, the biases of queries, keys and values.
+        ("Qwen/Qwen2.5-0.5B-Instruct", 494_005_120),
+        ("Qwen/Qwen2.5-7B-Instruct", 7_615_487_488),
     ],
 )
 def test_parameters_are_the_published_ones(name: str, parameters: int) -> None:
@@ -232,3 +236,30 @@ def test_32_bit_numbers_only_where_they_are_faster_and_fit(
 def test_window_beyond_the_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="trained for 8192"):
         plan_command(Settings(cache_dir=tmp_path, device="cpu", window_tokens=8193))
+
+
+def test_a_smaller_model_of_the_same_family_and_a_smaller_cache_are_named(tmp_path: Path) -> None:
+    qwen = plan_command(Settings(model="Qwen/Qwen2.5-7B-Instruct", cache_dir=tmp_path), "4GiB")
+    assert qwen["advice"] == ["Choose a smaller model such as Qwen/Qwen2.5-3B-Instruct."]
+    whole = Settings(
+        model=LLAMA3_8B, cache_dir=tmp_path, window_tokens=8192, kv_cache_dtype="16bit"
+    )
+    advice = plan_command(whole, "10GiB")["advice"]
+    assert advice[0].startswith("Choose --window-tokens 5")
+    assert advice[1] == "Choose --kv-cache-dtype int8."
+    assert "--quantization int4" in advice[2]
+
+
+def test_what_does_not_fit_is_told_with_what_it_lacks(tmp_path: Path) -> None:
+    shown = format_plan(plan_command(Settings(model=LLAMA3_8B, cache_dir=tmp_path), "9GiB"))
+    assert "int8    16bit lacks 1.45 GiB" in shown
+
+
+def test_the_bound_on_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    taken = device_memory.address_space_bytes()
+    assert taken is not None
+    limits = (taken + 64 * 2**20, -1)
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
+    assert device_memory.cpu_memory().available_bytes <= 65 * 2**20

@@ -6,7 +6,8 @@ import argparse
 
 from chatbot.commands.common import add_json
 from chatbot.console import Console
-from chatbot.engine.planning import format_plan, plan_command
+from chatbot.engine.plan_text import format_plan
+from chatbot.engine.planning import plan_command
 from chatbot.settings import Settings
 
 

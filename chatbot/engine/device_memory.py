@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import mmap
 import re
 import sys
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b?|b)?\s*", re.IGNORECASE)
 CGROUP = Path("/sys/fs/cgroup")
 _CUDA_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+_MAPPED = Path("/proc/self/statm")
 _CPU_FLAGS = Path("/proc/cpuinfo")
 
 
@@ -59,7 +62,27 @@ def cpu_memory() -> Memory:
     for limit, used in _cgroup_limits(CGROUP):
         total = min(total, limit)
         available = min(available, max(0, limit - used))
-    return Memory(total, available)
+    return Memory(total, int(min(available, _address_space_left())))
+
+
+def address_space_bytes() -> int | None:
+    """What this process has mapped, in memory or not; None where it is not known."""
+    try:
+        pages = int(_MAPPED.read_text(encoding="ascii").split()[0])
+    except OSError:  # not Linux
+        return None
+    return pages * mmap.PAGESIZE
+
+
+def _address_space_left() -> float:
+    """What a bound such as that of `ulimit -v` leaves."""
+    if sys.platform == "win32":
+        return math.inf
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    taken = None if limit == resource.RLIM_INFINITY else address_space_bytes()
+    return math.inf if taken is None else max(0, limit - taken)
 
 
 def cuda_memory() -> Memory | None:

@@ -22,6 +22,23 @@ def _llama(
     }
 
 
+def _qwen(
+    hidden: int, layers: int, heads: int, intermediate: int, **more: Any
+) -> Mapping[str, Any]:
+    return {
+        "model_type": "qwen2",
+        "hidden_size": hidden,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": 2,
+        "intermediate_size": intermediate,
+        "vocab_size": 151_936,
+        "tie_word_embeddings": True,
+        "max_position_embeddings": 32_768,
+        **more,
+    }
+
+
 _8B = (4096, 32, 32, 14_336)
 _70B = (8192, 80, 64, 28_672)
 _1B = {"head_dim": 64, "tie_word_embeddings": True}
@@ -49,4 +66,10 @@ KNOWN_CONFIGS: Mapping[str, Mapping[str, Any]] = {
         3072, 28, 24, 8192, tie_word_embeddings=True, **_LONG
     ),
     "meta-llama/Llama-3.3-70B-Instruct": _llama(*_70B, **_LONG),
+    "Qwen/Qwen2.5-0.5B-Instruct": _qwen(896, 24, 14, 4864),
+    "Qwen/Qwen2.5-1.5B-Instruct": _qwen(1536, 28, 12, 8960),
+    "Qwen/Qwen2.5-3B-Instruct": _qwen(2048, 36, 16, 11_008),
+    "Qwen/Qwen2.5-7B-Instruct": _qwen(
+        3584, 28, 28, 18_944, num_key_value_heads=4, vocab_size=152_064, tie_word_embeddings=False
+    ),
 }

@@ -42,6 +42,8 @@ class ModelFigures:
     """Longest prompt and reply together that the model was trained for."""
     linear_parameters: int
     """Parameters of the layers' matrices: those that a quantization packs."""
+    family: str = ""
+    """What models of one kind share, such as "llama"."""
 
     @property
     def outer_parameters(self) -> int:
@@ -153,6 +155,7 @@ def figures_of(config: Mapping[str, Any]) -> ModelFigures:
         tied=tied,
         window_tokens=number("max_position_embeddings", "n_positions"),
         linear_parameters=layers * (attention + feed_forward + 2 * hidden) + hidden,
+        family=str(values.get("model_type") or config.get("model_type", "")),
     )
 
 

@@ -1,4 +1,4 @@
-"""What fits before anything is loaded: the plan of the command line, as data and as text.
+"""What fits before anything is loaded: the plan of the command line, as data.
 
 Knows names and settings; the arithmetic is in `memory`, and no weights are read.
 """
@@ -122,6 +122,10 @@ def advice(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> lis
     found = []
     if plan.largest_window_tokens:
         found.append(f"Choose --window-tokens {plan.largest_window_tokens} or less.")
+    for cache in CACHES[CACHES.index(plan.cache) + 1 :]:
+        if make_plan(figures, plan.available_bytes, replace(request, cache=cache)).fits:
+            found.append(f"Choose --kv-cache-dtype {cache}.")
+            break
     for weights in WEIGHTS[WEIGHTS.index(plan.weights) + 1 :]:
         other = make_plan(figures, plan.available_bytes, replace(request, weights=weights))
         if other.fits:
@@ -153,34 +157,6 @@ def too_many_replies(figures: ModelFigures, plan: MemoryPlan, request: PlanReque
         f"{gib(whole.total_bytes)} and {gib(plan.available_bytes)} are free; choose "
         f"--max-concurrent-replies {fitting} or --window-tokens {plan.window_tokens}."
     )
-
-
-def format_plan(report: dict[str, Any]) -> str:
-    """The plan as a few lines for people."""
-    chosen = report["chosen"]
-    measured = "free now" if report["memory_measured"] else "given"
-    fits = "It fits." if chosen["fits"] else f"It lacks {gib(chosen['missing_bytes'])}."
-    weights = _weights_name(chosen["quantization"], chosen["value_bytes"])
-    lines = [
-        f"{report['model']} ({report['parameters'] / 1e9:.2f} billion parameters, from "
-        f"{report['source']})",
-        f"Memory: {gib(report['available_bytes'])} {measured} on {report['device']}",
-        f"Weights ({weights}): {gib(chosen['weights_bytes'])}",
-        f"Window of {chosen['window_tokens']} tokens: {gib(chosen['kv_bytes'])} of cache "
-        f"({chosen['kv_bytes_per_token'] / 1024:.1f} KiB a token{_times(chosen)})",
-        f"Work and reserve: {gib(chosen['working_bytes'] + chosen['reserve_bytes'])}",
-        f"Together: {gib(chosen['total_bytes'])}. {fits}",
-        *report["advice"],
-        "",
-        "Largest window that fits, by weights and cache:",
-    ]
-    lines += [f"  {line}" for line in _table(report["options"])]
-    return "\n".join(lines)
-
-
-def _times(chosen: dict[str, Any]) -> str:
-    n = chosen["max_concurrent_replies"]
-    return f", for {n} replies at once" if n > 1 else ""
 
 
 def _wanted_window(figures: ModelFigures, request: PlanRequest) -> int:
@@ -227,7 +203,10 @@ def _plan_dict(plan: MemoryPlan) -> dict[str, Any]:
 
 
 def _smaller_model(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> str | None:
-    """The largest model of the built-in table that fits with the same settings."""
+    """The largest model of the built-in table that fits with the same settings.
+
+    One of the same family if there is one, else any.
+    """
     fitting = []
     for name, config in KNOWN_CONFIGS.items():
         other = figures_of(config)
@@ -235,20 +214,5 @@ def _smaller_model(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest
             continue
         window = min(request.window_tokens, other.window_tokens)
         if make_plan(other, plan.available_bytes, replace(request, window_tokens=window)).fits:
-            fitting.append((other.parameters, name))
-    return f"Choose a smaller model such as {max(fitting)[1]}." if fitting else None
-
-
-def _table(options: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for weights in WEIGHTS:
-        cells = []
-        for option in (o for o in options if o["quantization"] == weights):
-            window = option["largest_window_tokens"]
-            cells.append(f"{option['cache']} {window or '-':>7}")
-        lines.append(f"{_weights_name(weights):<7} {'   '.join(cells)}")
-    return lines
-
-
-def _weights_name(weights: str, value_bytes: int = 2) -> str:
-    return f"{8 * value_bytes} bit" if weights == "none" else weights
+            fitting.append((other.family == figures.family, other.parameters, name))
+    return f"Choose a smaller model such as {max(fitting)[2]}." if fitting else None
