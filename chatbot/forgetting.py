@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 from chatbot.extractive import extractive_summary
 from chatbot.facts import STEP
 from chatbot.messages import (
     Conversation,
-    Dropped,
     Fact,
     Notice,
-    PromptTrace,
     RollingSummary,
-    Segment,
     Turn,
 )
 from chatbot.records import now_text
@@ -23,6 +21,8 @@ from retrieval.types import CountTokens
 from retrieval.words import content_terms
 
 REFUSED = "summary_refused"
+MAX_REBUILT_TURNS = 120
+"""A summary holds some ten sentences; to weigh those of thousands of turns takes minutes."""
 
 
 def without_turn(
@@ -48,7 +48,7 @@ def without_turn(
     kept = _without_words_of(summary.kept, turn, others)
     start = older.covers if older else 0
     text = extractive_summary(
-        others[start : summary.covers - 1],
+        _spread(others[start : summary.covers - 1], MAX_REBUILT_TURNS),
         cap_tokens=max(cap_tokens - count_tokens(kept), cap_tokens // 4),
         count_tokens=count_tokens,
         language=language,
@@ -74,30 +74,38 @@ def without_facts_of(summary: RollingSummary, turn: Turn) -> RollingSummary:
 
 
 def scrubbed(
-    trace: PromptTrace, message_ids: Collection[str], *, summaries: bool = False
-) -> PromptTrace:
-    """A trace of a later turn without the words of these messages; all sizes stay.
+    trace: dict[str, Any], message_ids: Collection[str], *, summaries: bool = False
+) -> dict[str, Any]:
+    """A trace of a later turn, as its JSON object, without the words of these messages.
 
-    `summaries`: those in the prompt may hold them as well. The query may have borrowed words.
+    All sizes stay. `summaries`: those in the prompt may hold the words as well. The query may have
+    borrowed words, and reasons of refused summaries quote them.
     """
+    wanted = frozenset(message_ids)
 
-    def blank(segment: Segment) -> Segment:
-        holds = not set(message_ids).isdisjoint(segment.message_ids)
-        holds = holds or (summaries and segment.kind == "summary")
-        return replace(segment, text="") if holds else segment
+    def blank(segment: dict[str, Any]) -> dict[str, Any]:
+        holds = not wanted.isdisjoint(segment.get("message_ids") or ())
+        holds = holds or (summaries and segment["kind"] == "summary")
+        return segment | {"text": ""} if holds else segment
 
-    return replace(
-        trace,
-        segments=tuple(blank(segment) for segment in trace.segments),
-        dropped=tuple(Dropped(blank(d.segment), d.reason) for d in trace.dropped),
-        query=trace.question if trace.query else "",
-        notices=without_refusals(trace.notices),
-    )
+    return trace | {
+        "segments": [blank(segment) for segment in trace["segments"]],
+        "dropped": [d | {"segment": blank(d["segment"])} for d in trace.get("dropped", ())],
+        "query": trace["question"] if trace.get("query") else "",
+        "notices": [n for n in trace.get("notices", ()) if n["code"] != REFUSED],
+    }
 
 
 def without_refusals(notices: Sequence[Notice]) -> tuple[Notice, ...]:
     """Notices without those about refused summaries: their reasons quote what was said."""
     return tuple(notice for notice in notices if notice.code != REFUSED)
+
+
+def _spread(turns: Sequence[Turn], most: int) -> list[Turn]:
+    """At most so many of the turns, from all parts of the chat."""
+    if len(turns) <= most:
+        return list(turns)
+    return [turns[n * len(turns) // most] for n in range(most)]
 
 
 def _blank_earlier(fact: Fact, said: str) -> Fact:

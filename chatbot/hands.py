@@ -25,7 +25,7 @@ from chatbot.memory_edits import (
     with_known_fact,
     without_fact,
 )
-from chatbot.messages import Conversation, Fact, PromptTrace, RollingSummary, Turn
+from chatbot.messages import Conversation, Fact, RollingSummary, Turn
 from chatbot.prompting import PromptBuilder
 from chatbot.records import storable
 from chatbot.store import Store
@@ -89,7 +89,7 @@ class Hands:
             conversation = self.store.load(conversation_id)
             turn = _find_turn(conversation, turn_id)
 
-            def scrub(trace: PromptTrace, summaries: bool) -> PromptTrace:
+            def scrub(trace: dict[str, Any], summaries: bool) -> dict[str, Any]:
                 return scrubbed(trace, turn.message_ids, summaries=summaries)
 
             self.store.forget_turn(

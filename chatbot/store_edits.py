@@ -5,14 +5,16 @@ Begins no transaction. What is deleted here is overwritten in the file, as in al
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import sqlalchemy as sa
 
 from chatbot import records
 from chatbot.errors import InputError
-from chatbot.messages import Notice, PromptTrace, RollingSummary
+from chatbot.messages import Notice, RollingSummary
 from chatbot.records import from_json, to_json, to_json_or_none
 from chatbot.store_branches import delete_branches_at, family, followers
 from chatbot.store_rows import SUMMARY_COLUMNS, summary_of, summary_row, title_columns
@@ -21,8 +23,8 @@ from chatbot.store_turns import count_before, position_of
 from chatbot.titles import title_from
 
 Change = Callable[[RollingSummary], RollingSummary]
-Scrub = Callable[[PromptTrace, bool], PromptTrace]
-"""A trace without what is forgotten; the flag says that summaries held it."""
+Scrub = Callable[[dict[str, Any], bool], dict[str, Any]]
+"""The JSON object of a trace without what is forgotten; the flag says that summaries held it."""
 ScrubNotices = Callable[[Sequence[Notice]], tuple[Notice, ...]]
 BASE = RollingSummary("", 0, 0, origin="edited")
 """What users wrote is kept with this as well, so that it outlasts every summary."""
@@ -117,15 +119,18 @@ def _add_base(connection: sa.Connection, conversation_id: str, base: RollingSumm
 def _scrub_traces(
     connection: sa.Connection,
     which: sa.ColumnElement[bool],
-    scrub: Callable[[PromptTrace], PromptTrace],
+    scrub: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> None:
-    joined = sa.select(traces.c.turn_id).join(turns, turns.c.id == traces.c.turn_id)
-    for turn_id in connection.scalars(joined.where(which)).all():
-        here = traces.c.turn_id == turn_id
-        text = connection.scalar(sa.select(traces.c.trace).where(here)) or ""
-        new = to_json(scrub(from_json(records.TRACE, text)))
-        if new != text:
-            connection.execute(sa.update(traces).where(here).values(trace=new))
+    """Change traces as JSON objects: there are thousands, and most stay as they are."""
+    joined = sa.select(traces).join(turns, turns.c.id == traces.c.turn_id).where(which)
+    changed = []
+    for row in connection.execute(joined):
+        old = json.loads(row.trace)
+        if (new := scrub(old)) != old:
+            changed.append({"of_turn": row.turn_id, "new": to_json(new)})
+    if changed:
+        here = traces.c.turn_id == sa.bindparam("of_turn")
+        connection.execute(sa.update(traces).where(here).values(trace=sa.bindparam("new")), changed)
 
 
 def _scrub_notices(
