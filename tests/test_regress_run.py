@@ -14,10 +14,12 @@ from regress_tools import FAILING, PASSING, SCRIPTED, load, run, run_one
 from chatbot.chat import Chat
 from chatbot.engine.base import ChatTokenizer
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
+from chatbot.errors import InputError
 from chatbot.messages import Conversation
 from chatbot.regression.results import CaseResult
 from chatbot.regression.runner import Progressed, run_suite
 from chatbot.regression.sampling import RunOptions
+from chatbot.settings import Settings
 from chatbot.store import Store
 
 HANDBOOK = "Every employee gets 15 days of leave a year.\n\nEach desk has a lamp and a screen.\n"
@@ -395,6 +397,12 @@ def test_processes_give_the_same_results_in_the_same_order(tmp_path: Path) -> No
     suite = load(tmp_path, many)
     one, two = (run_suite(suite, suite.cases, RunOptions(SCRIPTED), n_workers=n) for n in (1, 2))
     assert outcomes(one.cases) == outcomes(two.cases)
+
+
+def test_a_model_is_not_loaded_in_several_processes(tmp_path: Path) -> None:
+    suite = load(tmp_path, PASSING)
+    with pytest.raises(InputError, match="--workers need --model scripted"):
+        run_suite(suite, suite.cases, RunOptions(Settings()), n_workers=2)
 
 
 def outcomes(cases: Sequence[CaseResult]) -> list[tuple[str, str, int]]:
