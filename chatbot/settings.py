@@ -72,7 +72,8 @@ class Settings(BaseModel):
     )
     kv_cache: Literal["auto", "none"] = Field(
         "auto",
-        description="none makes replies without any cache: very slowly, in the least memory",
+        description="none makes replies without any cache, each token reading all of the prompt "
+        "again: very slowly, without the cache's memory",
     )
     kv_eviction: Literal["sink", "none"] = Field(
         "sink",
@@ -87,8 +88,8 @@ class Settings(BaseModel):
     )
     kv_idle: Literal["keep", "int8", "cpu"] = Field(
         "keep",
-        description="caches of other chats meanwhile: kept as they are, in 8 bit, or moved to the "
-        "CPU's memory",
+        description="caches of other chats meanwhile: kept as they are, in 8 bit (no longer bit "
+        "for bit those of a fresh start), or moved from the device to the CPU's memory",
     )
     self_consistency_samples: int = Field(
         1,

@@ -120,6 +120,9 @@ def info_of(loaded: LoadedModel) -> EngineInfo:
             "direct_caches": list(getattr(loaded.model, "direct_caches", ())),
             "one_token_step": getattr(loaded.model, "one_token", None) is not None,
             "prefill_piece_tokens": loaded.piece_tokens,
+            "kv_eviction": loaded.cache_policy.in_reply,
+            "kv_prompt_eviction": loaded.cache_policy.in_prompt,
+            "kv_idle": loaded.cache_policy.idle,
             "max_concurrent_replies": loaded.replies_at_once,
         },
     )

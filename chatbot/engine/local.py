@@ -95,6 +95,7 @@ class TransformersEngine:
             "kv_bytes": kv.total_bytes,
             "kv_bytes_by_conversation": kv.by_conversation,
             "kv_evicted": kv.evicted,
+            "kv_moved_bytes": kv.moved_bytes,
             "memory_steps": dict(self._steps_taken),
         }
         full = self._info.max_window_tokens
