@@ -95,6 +95,15 @@ def test_whole_numbers_are_taken_as_far_as_they_are_faster(
     assert kernels._few_rows(tiny_model()) == 0
 
 
+def test_an_attention_that_was_asked_for_is_the_one_in_use(tmp_path: Path) -> None:
+    model = packed_model()
+    model.set_attn_implementation("eager")
+    chosen = choose_kernels(model, name="tiny", folder=tmp_path)
+    assert chosen.attention == model.config._attn_implementation == "eager"
+    assert model.one_token is None
+    assert not any(new_cache(model, kind).layers[0].direct for kind in CACHES)
+
+
 def test_measuring_a_real_model_gives_something_that_works(tmp_path: Path) -> None:
     model = packed_model()
     ids = torch.tensor([[257, 70, 80]])

@@ -58,7 +58,8 @@ def use_kernels(model: Any, kernels: Kernels) -> None:
     """Let the model use what was chosen."""
     use_attention(model, kernels.attention)
     model.direct_caches = kernels.direct_caches if kernels.attention == NAME else ()
-    model.one_token = llama_step(model)
+    # The step has an attention of its own, which would not be the one that was asked for.
+    model.one_token = llama_step(model) if kernels.attention in (NAME, "sdpa") else None
     for module in model.modules():
         if isinstance(module, Int8Linear):
             module.matrix.few_rows = kernels.few_rows

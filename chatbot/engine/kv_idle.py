@@ -69,6 +69,7 @@ class InEightBit:
             changed = kind()
             if layer.get_seq_length():
                 changed.update(*layer.contents(self._dtype))
+            changed.direct = layer.direct
             cache.layers[number] = changed
 
 
