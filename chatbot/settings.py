@@ -241,7 +241,7 @@ def load_settings(
                 raise SettingsError(_unknown(key, source))
             merged[key] = value
             sources[key] = source
-    data_dir = Path(merged.get("data_dir") or default_data_dir())
+    data_dir = Path(str(merged.get("data_dir") or default_data_dir()))
     for key, value in read_saved(data_dir).items():
         if key in Settings.model_fields and key not in merged:
             merged[key] = value
