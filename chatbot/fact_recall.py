@@ -66,7 +66,7 @@ class FactLines:
         """Hold exactly the lines of these turns."""
         same = 0
         for old, new in zip(self._turns, turns, strict=False):
-            if old.id != new.id or old.message_ids != new.message_ids:
+            if old is not new and (old.id, old.message_ids) != (new.id, new.message_ids):
                 break
             same += 1
         if same < len(self._turns):

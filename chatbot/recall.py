@@ -51,10 +51,12 @@ class RecallIndex:
         self._conversation_id = conversation_id
         self._lock = threading.Lock()
         self._turns: list[Turn] = []
+        self._questions: list[str] = []
         self._excerpts: list[Excerpt] = []
         self._digests: list[bytes] = []
         self._terms = TermIndex()
         self._known: tuple[View, tuple[int, ...]] | None = None
+        self._standing: tuple[int, list[Excerpt]] | None = None
         self._rows: Vectors | None = None
         self._held: Mapping[bytes, Kept] = {}
         self._rows_of: tuple[int, int] = (0, 0)
@@ -64,12 +66,13 @@ class RecallIndex:
         with self._lock:
             same = 0
             for old, new in zip(self._turns, turns, strict=False):
-                if old.id != new.id or old.message_ids != new.message_ids:
+                # Mostly the very same object, which spares the comparison of a long chat.
+                if old is not new and (old.id, old.message_ids) != (new.id, new.message_ids):
                     break
                 same += 1
             if same == len(turns) == len(self._turns):
                 return
-            self._known = self._rows = None
+            self._known = self._rows = self._standing = None
             self._drop_from(same)
             for position in range(same, len(turns)):
                 self._add(position, turns[position])
@@ -98,8 +101,10 @@ class RecallIndex:
         with self._lock:
             if self._view()[0].is_talk:
                 return []
-            old = [e for e in self._excerpts if e.position < turns]
-            return [old[number] for number in _instructions(old)]
+            if self._standing is None or self._standing[0] != turns:
+                old = [e for e in self._excerpts if e.position < turns]
+                self._standing = turns, [old[number] for number in _instructions(old)]
+            return list(self._standing[1])
 
     def match(self, message: str, query: str, folded: int) -> Match:
         """How well the first `folded` turns suit a message, and how well the turns after them.
@@ -111,7 +116,7 @@ class RecallIndex:
                 return Match()
             view, _ = self._view()
             asked = message.strip()
-            again = [n for n, turn in enumerate(self._turns) if turn.question.strip() == asked]
+            again = [n for n, question in enumerate(self._questions) if question == asked]
             old = (view.positions < folded) & ~np.isin(view.positions, again)
             covered, cosines = self._terms.coverage(message), self._cosines(query)
             near = np.zeros(len(covered)) if cosines is None else cosines
@@ -206,6 +211,7 @@ class RecallIndex:
                 terms = lexical_terms(speaker + message.content[start:end])
                 self._terms.add(terms, excerpt.tokens)
         self._turns.append(turn)
+        self._questions.append(turn.question.strip())
 
     def _excerpt(self, position: int, message: Message, start: int, end: int) -> Excerpt:
         text = message.content[start:end]
@@ -221,7 +227,8 @@ class RecallIndex:
             (n for n, e in enumerate(self._excerpts) if e.position >= position),
             len(self._excerpts),
         )
-        del self._excerpts[size:], self._digests[size:], self._turns[position:]
+        del self._excerpts[size:], self._digests[size:]
+        del self._turns[position:], self._questions[position:]
         self._terms.truncate(size)
 
 
