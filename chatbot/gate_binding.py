@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from chatbot.corrections import subject, values
+from chatbot.corrections import Value, subject, values
 from chatbot.words import patterns
 from retrieval.sentences import sentences
 from retrieval.words import content_terms
@@ -21,6 +21,8 @@ _CLAUSE = re.compile(
 _LEAST_TERMS = 3
 _NOT_SAID = content_terms("user assistant says told 사용자는 사용자 도우미 도우미는")
 _SAME = 0.8
+_AGED = re.compile(r"\b([A-Z][a-z]+)(?: [A-Z][a-z]+)?, (\d{1,2})(?=[,.])")
+_IS_ME = r"\bI['’]?m |\bI am |\bname is |\bname['’]s |\bcall me |저는 |제 이름은 |나는 "
 _PREFERRED = re.compile(
     r"\b([a-z]{3,})s?\b (?:over|rather than|instead of|and not|but not) (?:the |an? )?"
     r"([a-z]{3,})\b",
@@ -68,6 +70,32 @@ def exchanged(text: str, source: str) -> Iterator[str]:
 
 def _any_common(topic: frozenset[str], others: Sequence[frozenset[str]]) -> bool:
     return any(topic & other for other in others)
+
+
+def of_another(text: str, source: str) -> Iterator[str]:
+    """Figures that the summary gives to a person of whom the source says other ones."""
+    near = [(values(s), s) for s in _near(source)]
+    for person, figure in _figures_of_persons(text):
+        if re.search(rf"(?:{_IS_ME}){re.escape(person)}", source, re.IGNORECASE):
+            continue  # the user, whose figures stand beside "I"
+        about = [found for found, s in near if person in s]
+        own = {v.key for found in about for v in found if v.kind == figure.kind}
+        elsewhere = any(
+            figure.key in {v.key for v in found} for found, s in near if person not in s
+        )
+        if own and figure.key not in own and elsewhere:
+            yield f"{figure.text} of {person}"
+
+
+def _figures_of_persons(text: str) -> Iterator[tuple[str, Value]]:
+    """Ages behind names, and figures with a unit in clauses that name one person only."""
+    for match in _AGED.finditer(text):
+        yield match.group(1), Value("figure", match.group(2), match.group(2))
+    for clause in _clauses(text):
+        found = values(clause)
+        names = [value.text for value in found if value.kind == "name"]
+        if len(names) == 1:
+            yield from ((names[0], value) for value in found if value.kind.startswith("figure "))
 
 
 def reversed_preferences(text: str, source: str) -> Iterator[str]:

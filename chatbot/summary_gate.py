@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from chatbot.corrections import changed_values, values
 from chatbot.figures import dates, numbers
 from chatbot.fold_plan import transcript
-from chatbot.gate_binding import exchanged, reversed_preferences, turned_round
+from chatbot.gate_binding import exchanged, of_another, reversed_preferences, turned_round
 from chatbot.gate_form import FORM_CHECKS, without_quotes
 from chatbot.language import Language, detect, script_shares
 from chatbot.messages import Finish, RollingSummary, Turn
@@ -137,6 +137,7 @@ def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
             f"turned round: {part}" for part in turned_round(candidate.text, source.all_text)
         ]
         reasons += [f"exchanged: {pair}" for pair in exchanged(candidate.text, source.all_text)]
+        reasons += [f"of another: {part}" for part in of_another(candidate.text, source.all_text)]
         reasons += [
             f"exchanged: {pair}" for pair in reversed_preferences(candidate.text, source.all_text)
         ]

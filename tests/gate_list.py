@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chatbot.facts import extract_facts, linked
 from chatbot.messages import Message, RollingSummary, Turn
 from chatbot.summary_gate import Candidate, Source, Verdict, judge, source_of, tidy
 
@@ -86,6 +87,11 @@ def _case(number: int, entry: dict[str, Any], conversation: dict[str, Any]) -> C
         language=conversation["language"],
         count_tokens=count_tokens,
         facts=entry.get("facts", ()),
+        changes=[
+            (found.replaces.text, found.fact.text)
+            for found in linked(extract_facts(turns_of(conversation)))
+            if found.replaces
+        ],
     )
     text = tidy(entry["candidate"])
     candidate = Candidate(

@@ -12,7 +12,7 @@ from chatbot.figures import dates, number_forms, numbers
 from chatbot.gate_form import loop, question, reply, skeleton
 from chatbot.proper_names import english_names, identifiers, korean_names
 from chatbot.summary_gate import Candidate, Source, invented, judge, lost, tidy
-from tests.gate_list import Case, read_cases
+from tests.gate_list import SHARED, Case, read_cases
 
 CASES = [
     case
@@ -34,6 +34,7 @@ OWN_REASON = {
     "cut": "breaks off|did not end", "skeleton": "skeleton|placeholder|empty",
     "placeholder": "placeholder|empty", "question": "question", "finish": "did not end",
     "unrelated": "something else", "empty": "empty", "long": "over its cap",
+    "exchanged": "exchanged|of another", "turned": "turned round", "stale": "no longer so",
     "reply": "reply|first person|addresses|tells what|only about the last|repeats",
 }  # fmt: skip
 
@@ -42,6 +43,8 @@ OWN_REASON = {
 def test_each_kind_is_caught_by_its_own_check(kind: str) -> None:
     """Other checks often refuse the same text; a check that sleeps must show all the same."""
     cases = [case for case in CASES if case.kind == kind]
+    if not cases and not SHARED.is_dir():
+        pytest.skip("needs the measuring data in ../shared/data")
     assert cases
     for case in cases:
         reasons = "; ".join(case.verdict().reasons)
