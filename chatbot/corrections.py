@@ -50,6 +50,12 @@ _OWNER = re.compile(
     r"\b(?!(?:It|That|Let|There|Here|What|He|She|Who|Where|When|How|This)['’])([A-Z]\w+)['’]s?\b"
     r"|([가-힣]{2,4})(?=의\s|\s?씨|\s?님)"
 )
+_SIGN_BEFORE = re.compile(r"[$€£₩]\s?\Z")
+_UNIT_AFTER = re.compile(
+    r"\s?(?:천만|백만|십만|[만천백억]|[kK]\b|thousand\b|million\b)?\s?"
+    r"(?:%|°?C\b|(?:euros?|dollars?|pounds?|won|percent|guests?|people|nights?|days?|weeks?"
+    r"|months?|hours?|minutes?|km|kg|years?)\b|시간|[원명개번살달장층호박년분%])?"
+)
 _PHONE = re.compile(r"(?<![\w-])\+?\d{2,4}(?:[- ]\d{3,4}){1,3}(?![\w-])")
 _DATE_NAMES = re.compile(
     r"(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber"
@@ -209,15 +215,15 @@ def _figure_key(number: Number) -> str:
 
 def _shown(text: str, number: Number) -> str:
     """The figure with its unit, as it stands in the text."""
-    sign = re.search(rf"[$€£₩]\s?{re.escape(number.text)}", text)
-    unit = re.search(
-        rf"{re.escape(number.text)}\s?(?:천만|백만|십만|[만천백억]|[kK]\b|thousand\b|million\b)?\s?"
-        r"(?:%|°?C\b|(?:euros?|dollars?|pounds?|won|percent|guests?|people|nights?|days?|weeks?"
-        r"|months?|hours?|minutes?|km|kg|years?)\b|시간|[원명개번살달장층호박년분%])?",
-        text,
-    )
-    found = sign or unit
-    return found.group().strip() if found else number.text
+    # Patterns with the figure itself in them would have to be compiled for each figure.
+    first = text.find(number.text)
+    at = first
+    while at >= 0:
+        if sign := _SIGN_BEFORE.search(text, max(0, at - 2), at):
+            return text[sign.start() : at + len(number.text)].strip()
+        at = text.find(number.text, at + 1)
+    unit = _UNIT_AFTER.match(text, first + len(number.text)) if first >= 0 else None
+    return (number.text + unit.group()).strip() if unit else number.text
 
 
 def _same_kind(a: Value, b: Value) -> bool:
