@@ -313,3 +313,9 @@ def test_a_taken_port_is_told(site: Site) -> None:
     port = int(site.url.rstrip("/").rsplit(":", 1)[1])
     with pytest.raises(SettingsError, match=f"Port {port} is taken"):
         launch(site.services, port=port)
+
+
+def test_forwarded_headers_of_strangers_do_not_count(client: httpx.Client) -> None:
+    said = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
+    assert "evil.example" not in client.get("/", headers=said).text
+    assert "evil.example" not in client.get("config", headers=said).text

@@ -21,6 +21,7 @@ from chatbot.ui.memory_acts import MemoryActs
 from chatbot.ui.options import Options
 from chatbot.ui.replies import Replies, warn
 from chatbot.ui.screen import Screen, Updates
+from chatbot.ui.sentences import in_language
 from retrieval.types import RetrievalError
 
 MAX_TITLE_CHARACTERS = 200
@@ -100,7 +101,7 @@ class Handlers:
         try:
             return action(call, tab) if action else {}
         except (ChatbotError, RetrievalError) as error:
-            warn(str(error))
+            warn(in_language(tab.language, str(error)))
             return self.screen.side(tab)
 
     def uploaded(self, call: Call) -> Iterator[Updates]:
@@ -206,7 +207,7 @@ class Handlers:
                     stored = self._services.store.import_conversation(conversation)
                     first = first or stored.id
             except ChatbotError as error:
-                warn(f"{file.name}: {error}")
+                warn(f"{file.name}: {in_language(tab.language, str(error))}")
             finally:
                 file.path.unlink(missing_ok=True)
         if not first:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from chatbot.messages import Notice
+from chatbot.ui.sentences import in_language
 
-Language = Literal["en", "ko"]
+Language = Literal["en", "ko"]  # as in `sentences`
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 
@@ -31,11 +32,11 @@ def notice_text(language: Language, notice: Notice) -> str:
     """A notice in the language of the page; its English sentence if it is not in the tables."""
     template = table(language).get(f"notice.{notice.code}")
     if template is None:
-        return notice.text
+        return in_language(language, notice.text)
     try:
         return _filled(template, notice.values)
     except KeyError:
-        return notice.text
+        return in_language(language, notice.text)
 
 
 def reason_text(language: Language, reason: str) -> str:

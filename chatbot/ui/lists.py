@@ -10,6 +10,7 @@ from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, tr
 from chatbot.ui.icons import icon
 from chatbot.ui.ingest_jobs import JobRow
+from chatbot.ui.sentences import in_language
 from retrieval.types import DocumentInfo
 
 
@@ -84,7 +85,9 @@ def _document(language: Language, document: DocumentInfo, is_used: bool) -> str:
     facts.append(tr(language, "document.tokens", count=document.tokens))
     if document.removed_lines:
         facts.append(tr(language, "document.removed_lines", count=document.removed_lines))
-    warnings = "".join(f'<p class="warn">{esc(text)}</p>' for text in document.warnings)
+    warnings = "".join(
+        f'<p class="warn">{esc(in_language(language, text))}</p>' for text in document.warnings
+    )
     use = esc(tr(language, "document.use", name=document.name))
     return (
         f'<li class="item document" data-id="{did}"><label title="{use}"><input type="checkbox" '
@@ -105,7 +108,7 @@ def _job(language: Language, job: JobRow) -> str:
         return (
             f'<li class="item job {job.state}">'
             f'<span class="name" title="{name}">{name}</span>{close}'
-            f'<p class="warn" role="alert">{esc(job.message)}</p></li>'
+            f'<p class="warn" role="alert">{esc(in_language(language, job.message))}</p></li>'
         )
     share = f' style="width:{100 * job.fraction:.0f}%"' if job.fraction is not None else ""
     kind = "" if job.fraction is not None else " endless"

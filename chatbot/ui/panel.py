@@ -9,6 +9,7 @@ from chatbot.ui.i18n import LANGUAGES, Language, table, tr
 from chatbot.ui.icons import icon
 from chatbot.ui.machine_html import Machine
 from chatbot.ui.prompt_html import bar_html
+from chatbot.ui.sentences import in_language
 
 TABS = ("prompt", "memory", "machine", "settings")
 # Sentences that the scripts of the page need.
@@ -111,7 +112,7 @@ def draft_meter_html(
     `trace` None: the draft alone does not fit; `problem` says why it cannot be told.
     """
     if problem:
-        return f'<span class="warn" role="status">{esc(problem)}</span>'
+        return f'<span class="warn" role="status">{esc(in_language(language, problem))}</span>'
     share = 100 * tokens / max(1, limit_tokens)
     key = "meter.draft" if trace else "meter.too_long"
     text = esc(tr(language, key, tokens=tokens, limit=limit_tokens))

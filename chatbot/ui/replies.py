@@ -21,6 +21,7 @@ from chatbot.ui.ingest_jobs import IngestJobs
 from chatbot.ui.pump import Pump
 from chatbot.ui.rows import messages
 from chatbot.ui.screen import Screen, Updates
+from chatbot.ui.sentences import in_language
 from chatbot.ui.view import LiveReply, Phase, live_parts
 
 UPDATE_S = 0.1
@@ -104,11 +105,11 @@ class Replies:
         except InputError as error:
             # Nothing was stored: the person gets the text back to change it.
             back = text
-            warn(str(error))
+            warn(in_language(tab.language, str(error)))
         except ChatbotError as error:
             # The turn of a chat that was deleted meanwhile cannot be kept, which is no news.
             if self._screen.conversation(ticket.conversation_id) is not None:
-                warn(str(error))
+                warn(in_language(tab.language, str(error)))
         finally:
             self._desk.release(ticket)
         yield self._end(ticket, tab, back)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; form-action 'self'; frame-src 'none'; frame-ancestors 'none'; "
     "object-src 'none'; base-uri 'self'"
 )
+_FORWARDED = (b"x-forwarded", b"forwarded")
 _HEADERS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
@@ -42,9 +43,19 @@ class Guard:
     """Middleware around the whole server."""
 
     def __init__(
-        self, app: ASGIApp, *, hosts: Sequence[str], upload: ASGIApp, closing: threading.Event
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Sequence[str],
+        upload: ASGIApp,
+        closing: threading.Event,
+        behind_proxy: bool = False,
     ) -> None:
-        """`closing` tells open streams to end, which would hold the server for minutes."""
+        """`closing` tells open streams to end, which would hold the server for minutes.
+
+        `behind_proxy`: the X-Forwarded headers come from a proxy of one's own, and count.
+        """
+        self._behind_proxy = behind_proxy
         self._app = app
         self._closing = closing
         self._hosts = frozenset(hosts)
@@ -54,6 +65,8 @@ class Guard:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
+        if not self._behind_proxy:
+            scope = {**scope, "headers": _not_forwarded(scope["headers"])}
         refusal = self._refusal(scope)
         if scope["type"] == "websocket":
             # The page opens none.
@@ -114,6 +127,11 @@ def host_name(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
+
+
+def _not_forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Without the headers by which anyone could tell the page that it lies elsewhere."""
+    return [(name, value) for name, value in headers if not name.startswith(_FORWARDED)]
 
 
 def _with_headers(send: Send, request: Headers) -> Send:

@@ -63,7 +63,9 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     handlers = Handlers(services, inbox)
     closing = threading.Event()
     hosts = (*LOCAL_NAMES, settings.host.lower())
-    guard = Middleware(Guard, hosts=hosts, upload=inbox, closing=closing)
+    guard = Middleware(
+        Guard, hosts=hosts, upload=inbox, closing=closing, behind_proxy=settings.behind_proxy
+    )
 
     async def opened() -> tuple[gr.Blocks, str]:
         page = build_page(handlers)
