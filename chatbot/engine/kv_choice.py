@@ -7,7 +7,8 @@ from typing import Any
 from chatbot.engine.kv_idle import AsTheyAre, Elsewhere, IdleForm, InEightBit
 from chatbot.engine.kv_layer import new_cache
 from chatbot.engine.kv_policy import cache_bound
-from chatbot.engine.kv_store import KVStore, NoCaches, PrefixStore
+from chatbot.engine.kv_promise import KVStore, NoCaches
+from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.loading import LoadedModel
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from chatbot.engine.kv_idle import AsTheyAre, IdleForm, Resting
 from chatbot.engine.kv_layer import cache_bytes, truncate
@@ -23,58 +23,10 @@ from chatbot.engine.kv_policy import (
     to_evict,
     tokens_to_reserve,
 )
+from chatbot.engine.kv_promise import CacheFigures
 from chatbot.errors import EngineError
 
 NO_LIMIT_TOKENS = 1 << 40
-
-
-@dataclass(frozen=True, slots=True)
-class CacheFigures:
-    """Bytes of caches now; `by_conversation` has the kept ones, least recently used first."""
-
-    bound_bytes: int
-    kept_bytes: int
-    lent_bytes: int
-    by_conversation: dict[str, int] = field(default_factory=dict)
-    evicted: int = 0
-    """Caches dropped so far to make room for others."""
-    moved_bytes: int = 0
-    """Kept in another memory than the model's; under a bound of the same size of their own."""
-
-    @property
-    def total_bytes(self) -> int:
-        return self.kept_bytes + self.lent_bytes
-
-
-class KVStore(Protocol):
-    """Lends caches to replies."""
-
-    def lend(
-        self,
-        conversation_id: str | None,
-        prompt_ids: Sequence[int],
-        *,
-        total_tokens: int,
-        with_cache: bool = True,
-    ) -> AbstractContextManager[Lease]:
-        """A cache for a prompt and its reply, `total_tokens` long together at most.
-
-        None takes an empty cache and keeps nothing. A block that is left without `keep`, as by
-        an error, drops the cache. `with_cache` False lends none, and leaves what is kept.
-        """
-        ...
-
-    def forget(self, conversation_id: str) -> None:
-        """Drop whatever is kept for a conversation, also when it is on loan now."""
-        ...
-
-    def clear(self) -> None:
-        """Drop everything that is not on loan, as when memory ran out."""
-        ...
-
-    def figures(self) -> CacheFigures:
-        """What is held now."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,32 +194,6 @@ class PrefixStore:
         for name in to_evict(sizes, room_bytes):
             del self._kept[name]
             self._evicted += 1
-
-
-class NoCaches:
-    """A store that keeps and lends nothing: every reply reads its prompt again for each token."""
-
-    @contextmanager
-    def lend(
-        self,
-        conversation_id: str | None,
-        prompt_ids: Sequence[int],
-        *,
-        total_tokens: int,
-        with_cache: bool = True,
-    ) -> Iterator[Lease]:
-        """See `KVStore.lend`."""
-        yield Lease(conversation_id, None, total_tokens=total_tokens)
-
-    def forget(self, conversation_id: str) -> None:
-        """See `KVStore.forget`."""
-
-    def clear(self) -> None:
-        """See `KVStore.clear`."""
-
-    def figures(self) -> CacheFigures:
-        """See `KVStore.figures`."""
-        return CacheFigures(0, 0, 0)
 
 
 def _cut(cache: Any, keep_tokens: int) -> bool:

@@ -24,7 +24,7 @@ from chatbot.engine.device_memory import Memory, device_memory
 from chatbot.engine.fair_lock import FairLock
 from chatbot.engine.kv_choice import store_for
 from chatbot.engine.kv_policy import LEAST_ROOM_TOKENS
-from chatbot.engine.kv_store import KVStore
+from chatbot.engine.kv_promise import KVStore
 from chatbot.engine.loading import LoadedModel, info_of, load_files, load_model
 from chatbot.engine.local_reply import LocalReply, Workshop, release_memory
 from chatbot.engine.memory_meter import MemoryMeter, weights_in_memory

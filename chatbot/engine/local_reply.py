@@ -19,7 +19,7 @@ from chatbot.engine.decode import Stopped, TokenReader
 from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
 from chatbot.engine.kv_layer import new_cache, reserve, truncate
 from chatbot.engine.kv_lease import Lease
-from chatbot.engine.kv_store import KVStore
+from chatbot.engine.kv_promise import KVStore
 from chatbot.engine.ladder import (
     CALLERS_STEPS,
     LadderState,
