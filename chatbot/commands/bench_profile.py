@@ -44,7 +44,8 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
         if usage is None or last.turn.finish not in ("stop", "length"):
             raise ChatbotError(f"The turn ended as {last.turn.finish}; ask again with --debug.")
     by_time, by_memory = profile.by_time(SHOWN), profile.by_memory(SHOWN)
-    console.result(f"By time\n{_table(by_time)}\n\nBy memory\n{_table(by_memory)}\n")
+    for title, operations in (("time", by_time), ("memory", by_memory)):
+        console.result(f"By {title}\n{_table(operations, profile.total_us)}\n")
     console.result(f"Trace: {profile.trace} (open it with chrome://tracing or ui.perfetto.dev)")
     return {
         "prompt_tokens": usage.prompt_tokens,
@@ -58,14 +59,13 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
     }
 
 
-def _table(operations: list[Operation]) -> str:
-    total_us = sum(operation.time_us for operation in operations) or 1.0
+def _table(operations: list[Operation], total_us: float) -> str:
     rows = [
         [
             o.name[:48],
             str(o.calls),
             f"{o.time_us / 1000:.1f}",
-            f"{o.time_us / total_us:.0%}",
+            f"{o.time_us / max(total_us, 1.0):.0%}",
             f"{o.allocated_bytes / KIB:.0f}",
         ]
         for o in operations

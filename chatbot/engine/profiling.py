@@ -37,6 +37,10 @@ class Profile:
     snapshot: Path | None = None
     """On CUDA: the allocator's history, for pytorch.org/memory_viz."""
 
+    @property
+    def total_us(self) -> float:
+        return sum(operation.time_us for operation in self.operations)
+
     def by_time(self, n: int) -> list[Operation]:
         return sorted(self.operations, key=lambda o: -o.time_us)[:n]
 
