@@ -10,7 +10,7 @@ import pytest
 import torch
 from tiny_llama import END_ID, START_ID, finished, tiny_engine, tiny_model, token_bytes
 
-from chatbot.engine.base import SamplingParams
+from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.decode import Reader
 from chatbot.engine.kv_layer import cache_bytes, new_cache
 from chatbot.engine.kv_policy import SINK_TOKENS, CachePolicy, tokens_to_drop, tokens_to_reserve
@@ -155,6 +155,23 @@ def test_a_reply_goes_on_in_a_full_cache(model: Any) -> None:
         next_one.token_ids
         == finished(cold.generate(again, SamplingParams(max_tokens=20))).token_ids
     )
+
+
+@pytest.mark.parametrize("kind", ["int8", "int4"])
+def test_a_reply_goes_on_in_caches_of_few_bits(model: Any, kind: CacheKind) -> None:
+    per_token = token_bytes(model, kind)
+    store = PrefixStore(
+        lambda: new_cache(model, kind), bound_bytes=128 * per_token, bytes_per_token=per_token
+    )
+    engine = tiny_engine(model, store=store, cache=kind)
+    events = []
+    for event in engine.generate(PROMPT, SamplingParams(max_tokens=150)):
+        assert store.figures().total_bytes <= 128 * per_token
+        events.append(event)
+    made = events[-1]
+    assert isinstance(made, Finished)
+    assert (made.finish, made.usage.completion_tokens) == ("length", 150)
+    assert made.usage.evicted_tokens > 0
 
 
 def test_a_reply_may_be_longer_than_the_window(model: Any) -> None:
