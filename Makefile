@@ -17,6 +17,7 @@ run: setup
 
 test: lint setup
 	@scripts/tools.sh
+	@scripts/axe.sh $(VENV)
 	$(PY) -m pytest $(ARGS)
 
 lint: $(DEV_STAMP)

@@ -1,0 +1,74 @@
+"""Whether everybody can use the page: axe-core's rules, and the keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.person import Person, Site, person
+from tests.browser.test_memory_page import long_chat, show
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.browser
+Windows = Callable[..., BrowserContext]
+AXE = ROOT / ".venv" / "axe" / "axe.min.js"
+RUN = """() => axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
+.filter(v => ['serious', 'critical'].includes(v.impact))
+.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 160) + ' | ' + n.failureSummary)]))"""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The text of axe-core."""
+    if not AXE.exists():
+        pytest.skip("needs axe-core (scripts/axe.sh fetches it with npm)")
+    return AXE.read_text("utf-8")
+
+
+def faults(page: Page, axe: str) -> list[Any]:
+    """What is serious or worse on the page as it is."""
+    page.evaluate(axe)
+    found: list[Any] = page.evaluate(RUN)
+    return found
+
+
+@pytest.mark.parametrize(("locale", "scheme"), [("en-US", "light"), ("ko-KR", "dark")])
+def test_axe_finds_nothing_serious(
+    windows: Windows, site: Site, axe: str, locale: str, scheme: str
+) -> None:
+    chat = long_chat(site, f"axe{scheme}", 9)
+    tab = person(windows(locale=locale, color_scheme=scheme), site.url)
+    assert faults(tab.page, axe) == []
+    tab.open(f"{site.url}?c={chat}")
+    expect(tab.feet).to_have_count(9)
+    tab.ask("script:code")
+    tab.page.locator("#chat .trace > summary").last.click()
+    expect(tab.page.locator("#chat .piece").first).to_be_visible()
+    for name in ("prompt", "memory", "machine", "settings"):
+        show(tab, name)
+        assert faults(tab.page, axe) == [], name
+    tab.feet.last.locator("[data-act=edit]").click()
+    expect(tab.page.locator("dialog textarea")).to_be_focused()
+    assert faults(tab.page, axe) == []
+
+
+def test_the_keyboard_alone_is_enough(tab: Person) -> None:
+    page = tab.page
+    tab.ask("one")
+    page.keyboard.press("Shift+Escape")
+    expect(tab.box).to_be_focused()
+    seen = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        seen.add(page.evaluate("document.activeElement.dataset.act || document.activeElement.id"))
+    wanted = {"new", "search", "pick", "language", "keys", "copy", "retry", "edit", "forget", "tab"}
+    assert wanted <= seen
+    page.locator("#panel-tabs [data-tab=prompt]").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#facts")).to_be_visible()
+    expect(page.locator("#panel-tabs [data-tab=memory]")).to_be_focused()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
