@@ -53,7 +53,8 @@ OWNERS = {
         f"chatbot.engine.{part}"
         for part in ("local", "local_reply", "local_samples", "loading", "decode", "sampling",
                      "device_memory", "kv_", "gguf_files", "kernels", "int8_linear",
-                     "llama_step", "read_weights", "profiling")
+                     "llama_step", "read_weights", "profiling",
+                     "workshop")
     ),
     "gradio": ("chatbot.ui",),
     "pytest": ("chatbot.regression.pytest_plugin",),

@@ -26,13 +26,14 @@ from chatbot.engine.kv_choice import store_for
 from chatbot.engine.kv_policy import LEAST_ROOM_TOKENS
 from chatbot.engine.kv_promise import KVStore
 from chatbot.engine.loading import LoadedModel, info_of, load_files, load_model
-from chatbot.engine.local_reply import LocalReply, Workshop, release_memory
+from chatbot.engine.local_reply import LocalReply
 from chatbot.engine.memory_meter import MemoryMeter, weights_in_memory
 from chatbot.engine.memory_watch import MemoryWatch, Needs
 from chatbot.engine.model_turn import ModelTurn, NoGate
 from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.text_stream import TextStream
 from chatbot.engine.tokenizers import load_tokenizer
+from chatbot.engine.workshop import Workshop, release_memory
 from chatbot.errors import EngineError, InputError
 from chatbot.messages import MemoryFigures, Usage
 from chatbot.settings import Settings

@@ -5,12 +5,9 @@ Knows token ids, a cache on loan and a model; knows nothing of who waits for the
 
 from __future__ import annotations
 
-import gc
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Generator, Iterator
+from dataclasses import replace
 
 import torch
 
@@ -19,7 +16,6 @@ from chatbot.engine.decode import Stopped, TokenReader
 from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
 from chatbot.engine.kv_layer import new_cache, reserve, truncate
 from chatbot.engine.kv_lease import Lease
-from chatbot.engine.kv_promise import KVStore
 from chatbot.engine.ladder import (
     CALLERS_STEPS,
     LadderState,
@@ -31,32 +27,15 @@ from chatbot.engine.ladder import (
     steps_of,
     stopped_notice,
 )
-from chatbot.engine.loading import LoadedModel
 from chatbot.engine.local_samples import draw, samples_of, settle
-from chatbot.engine.memory_watch import MemoryWatch
-from chatbot.engine.model_turn import ModelTurn
-from chatbot.engine.process_memory import give_back_freed
 from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.sampling import TokenChooser
+from chatbot.engine.workshop import Workshop, can_quantize, release_memory
 from chatbot.errors import EngineError, OutOfMemoryError, SmallerPromptError
-from chatbot.messages import Finish, MemoryFigures, Notice
+from chatbot.messages import Finish, Notice
 
 LOOK_EVERY_TOKENS = 16
 """How often a growing reply looks at free memory; a look takes some tens of microseconds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """What a reply is made with."""
-
-    loaded: LoadedModel
-    store: KVStore
-    turn: ModelTurn
-    watch: MemoryWatch
-    stop_ids: frozenset[int]
-    memory: Callable[[], MemoryFigures]
-    steps_taken: Counter[str]
-    """Counts of steps against short memory, over all replies."""
 
 
 class LocalReply:
@@ -270,22 +249,3 @@ class LocalReply:
         usage = replace(self._reply.usage(), memory=self._shop.memory(), ladder=taken)
         told = (*map(step_notice, taken), *self._reply.notices, *notices)
         return Finished(finish, stream.text, stream.token_ids, usage, told)
-
-
-def can_quantize(model: Any) -> bool:
-    """Whether the model's caches can be kept in 8 bit."""
-    from chatbot.errors import ModelError
-
-    try:
-        new_cache(model, "int8")
-    except ModelError:
-        return False
-    return True
-
-
-def release_memory() -> None:
-    """Hand freed memory back: Python's, the device allocator's and the C library's."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-    give_back_freed()

@@ -1,0 +1,51 @@
+"""What replies on this machine are made with, and how memory is given back; makes none itself."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_promise import KVStore
+from chatbot.engine.loading import LoadedModel
+from chatbot.engine.memory_watch import MemoryWatch
+from chatbot.engine.model_turn import ModelTurn
+from chatbot.engine.process_memory import give_back_freed
+from chatbot.errors import ModelError
+from chatbot.messages import MemoryFigures
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What a reply is made with."""
+
+    loaded: LoadedModel
+    store: KVStore
+    turn: ModelTurn
+    watch: MemoryWatch
+    stop_ids: frozenset[int]
+    memory: Callable[[], MemoryFigures]
+    steps_taken: Counter[str]
+    """Counts of steps against short memory, over all replies."""
+
+
+def can_quantize(model: Any) -> bool:
+    """Whether the model's caches can be kept in 8 bit."""
+    try:
+        new_cache(model, "int8")
+    except ModelError:
+        return False
+    return True
+
+
+def release_memory() -> None:
+    """Hand freed memory back: Python's, the device allocator's and the C library's."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    give_back_freed()
