@@ -190,6 +190,15 @@ def subject(line: str) -> frozenset[str]:
     return frozenset(found - dated - named - _UNITS)
 
 
+def clues(line: str) -> frozenset[str]:
+    """Keys of which two lines have one in common if one may correct the other.
+
+    Lines without a subject of their own correct what was said just before, whatever it was.
+    """
+    words = {word[:2] if "가" <= word[0] <= "힣" else word for word in subject(line)}
+    return frozenset(words | {value.key for value in values(line)})
+
+
 def _english(text: str) -> list[str]:
     """Names side by side are one."""
     names = [name for name in english_names(text) if not _DATE_NAMES.fullmatch(name)]

@@ -16,7 +16,7 @@ import numpy as np
 
 import prompts
 from chatbot.excerpts import Excerpt
-from chatbot.facts import extract_facts, fact_note, fact_spans, linked
+from chatbot.facts import Linker, extract_facts, fact_note, fact_spans
 from chatbot.messages import Conversation, Fact, Message, Turn
 from chatbot.relevance import TermIndex
 from chatbot.words import word_groups
@@ -61,6 +61,7 @@ class FactLines:
         self._newer: dict[str, int] = {}
         """Id of a fact -> number of the line that took its place."""
         self._of_message: dict[str, list[int]] = {}
+        self._linker = Linker()
 
     def sync(self, turns: Sequence[Turn]) -> None:
         """Hold exactly the lines of these turns."""
@@ -73,6 +74,7 @@ class FactLines:
             size = next((n for n, x in enumerate(self._lines) if x.position >= same), None)
             if size is not None:
                 del self._lines[size:]
+                self._linker = Linker([line.fact for line in self._lines])
                 self._terms.truncate(size)
                 self._newer = {k: n for k, n in self._newer.items() if n < size}
                 self._of_message = {
@@ -147,9 +149,8 @@ class FactLines:
         return self._lines[number].fact
 
     def _add(self, position: int, turn: Turn) -> None:
-        new = extract_facts([turn], least_weight=LEAST_WEIGHT)
-        known = [line.fact for line in self._lines]
-        for found in linked(new, known):
+        for fact in extract_facts([turn], least_weight=LEAST_WEIGHT):
+            found = self._linker.link(fact)
             spans = fact_spans(turn, found.fact)
             if spans is None:
                 continue

@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import prompts
-from chatbot.corrections import MOVABLE, changed_values, find_corrected, names_day, shares_subject
+from chatbot.corrections import (
+    MOVABLE,
+    RECENT_LINES,
+    changed_values,
+    clues,
+    find_corrected,
+    names_day,
+    shares_subject,
+)
 from chatbot.figures import dates, numbers
 from chatbot.messages import Fact, Message, Turn
 from chatbot.proper_names import english_names, identifiers, korean_names
@@ -24,6 +32,8 @@ from retrieval.words import content_terms
 MAX_FACT_CHARACTERS = 160
 MAX_EARLIER_CHARACTERS = 110
 ELLIPSIS = "…"
+MOST_ALIKE = 40
+"""Of the lines that share a word with a new one, so many of the newest are compared with it."""
 STEP = " → "
 """Between the lines of a chain of corrections."""
 
@@ -132,18 +142,37 @@ def linked(
     """
     current = {fact.id: fact for fact in listed}
     known = [current.pop(fact.id, fact) for fact in before]
-    known = [*current.values(), *known]
-    found: list[Found] = []
-    for fact in new:
-        change = find_corrected(fact.text, [old.text for old in known])
-        if change is None:
-            found.append(Found(fact))
-        else:
-            old = known[change.index]
-            fact = replace(fact, earlier=_earlier(old))
-            found.append(Found(fact, old))
-        known.append(fact)
-    return tuple(found)
+    linker = Linker([*current.values(), *known])
+    return tuple(linker.link(fact) for fact in new)
+
+
+class Linker:
+    """Finds what facts correct among those before them, without comparing each with each."""
+
+    def __init__(self, known: Sequence[Fact] = ()) -> None:
+        self._known: list[Fact] = []
+        self._by_key: dict[str, list[int]] = {}
+        for fact in known:
+            self.add(fact)
+
+    def add(self, fact: Fact) -> None:
+        """A fact that may be corrected from now on."""
+        for key in clues(fact.text):
+            self._by_key.setdefault(key, []).append(len(self._known))
+        self._known.append(fact)
+
+    def link(self, fact: Fact) -> Found:
+        """The fact with the one it corrects, if there is one; it may be corrected itself next."""
+        near = range(max(0, len(self._known) - RECENT_LINES), len(self._known))
+        alike = {n for key in clues(fact.text) for n in self._by_key.get(key, ())[-MOST_ALIKE:]}
+        numbers = sorted(alike.union(near))
+        change = find_corrected(fact.text, [self._known[n].text for n in numbers])
+        found = Found(fact)
+        if change is not None:
+            old = self._known[numbers[change.index]]
+            found = Found(replace(fact, earlier=_earlier(old)), old)
+        self.add(found.fact)
+        return found
 
 
 def merge_facts(
