@@ -19,6 +19,9 @@ RUN = """() => axe.run(document, {resultTypes: ['violations']}).then(found => fo
 .filter(v => ['serious', 'critical'].includes(v.impact))
 .map(v => [v.id, v.nodes.map(n => n.html.slice(0, 160) + ' | ' + n.failureSummary)]))"""
 
+STILL = """() => document.getAnimations().every(
+a => a.playState !== 'running' || a.effect.getTiming().iterations === Infinity)"""
+
 
 @pytest.fixture(scope="module")
 def axe() -> str:
@@ -30,6 +33,7 @@ def axe() -> str:
 
 def faults(page: Page, axe: str) -> list[Any]:
     """What is serious or worse on the page as it is."""
+    page.wait_for_function(STILL)
     page.evaluate(axe)
     found: list[Any] = page.evaluate(RUN)
     return found
