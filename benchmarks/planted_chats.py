@@ -92,7 +92,10 @@ def _planted(
 
 
 def _beside(sentence: str, text: str, rng: random.Random) -> str:
-    return f"{sentence} {text}" if rng.random() < 0.5 else f"{text} {sentence}"
+    if rng.random() < 0.5:
+        return f"{sentence} {text}"
+    # Not every filler ends its last sentence; the next one begins a new paragraph then.
+    return f"{text} {sentence}" if text.endswith((".", "!", "?")) else f"{text}\n\n{sentence}"
 
 
 def _drawn(rng: random.Random, source: Sequence[Filler], turns: int) -> list[Filler]:

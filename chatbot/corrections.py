@@ -182,7 +182,7 @@ def subject(line: str) -> frozenset[str]:
         for term in lexical_terms(re.sub(r"[가-힣]+", " ", line))
         if len(term) > 2 and term not in STOP_TERMS and not term.isdigit()
     }
-    words = re.findall(r"[가-힣]{2,}", line)
+    words = re.findall(r"(?<![\d가-힣])[가-힣]{2,}", line)
     korean = {korean_stem(word) for word in words}
     formal = word_set("no_subject")
     dated = {term for text in _DATE_NAMES.findall(line) for term in lexical_terms(text)}
