@@ -30,6 +30,7 @@ from chatbot.engine.local_reply import LocalReply
 from chatbot.engine.memory_meter import MemoryMeter, weights_in_memory
 from chatbot.engine.memory_watch import MemoryWatch, Needs
 from chatbot.engine.model_turn import ModelTurn, NoGate
+from chatbot.engine.process_memory import give_back_freed
 from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.text_stream import TextStream
 from chatbot.engine.tokenizers import load_tokenizer
@@ -150,6 +151,10 @@ class TransformersEngine:
             yield from LocalReply(self._workshop(), reply, conversation_id, ladder).events()
         finally:
             self._meter.end()
+            if conversation_id is None or params.max_tokens == 1:
+                # A summary's call, or reading ahead: nobody waits, and the C library would keep
+                # what they freed, some tens of MB.
+                give_back_freed()
             self._places.release(place)
 
     def next_token_gap(self, token_ids: Sequence[int]) -> float:
