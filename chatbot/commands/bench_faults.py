@@ -82,7 +82,7 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
 def _inject(
     services: Services, engine: FaultyEngine, times: int, console: Console
 ) -> dict[str, Any]:
-    for place in PLACES:  # so that all is loaded and grown that ever will be
+    for place in PLACES * 2:  # so that all is loaded and grown that ever will be
         _one(services, engine, Fault(place), _Count())
     baseline = _settled(services)
     counts: dict[Place, _Count] = {}

@@ -20,7 +20,9 @@ from chatbot.engine.process_memory import give_back_freed, process_bytes
 from chatbot.errors import OutOfMemoryError
 from chatbot.settings import Settings
 
-ROOM_BYTES = 12 << 20
+ROOMS_MIB = (16, 8, 4, 2)
+"""Tried one after another until an allocation fails."""
+MIB = 1 << 20
 PROMPT_TOKENS = 900
 REPLY_TOKENS = 8
 _ENDLESS = Memory(1 << 50, 1 << 50)
@@ -33,18 +35,26 @@ def main() -> None:
     engine = TransformersEngine(opened.loaded, opened.engine.tokenizer, free=lambda: _ENDLESS)
     words = engine.tokenizer.encode("The keeper lit the lamp at dusk and read until the morning. ")
     long = (words * PROMPT_TOKENS)[:PROMPT_TOKENS]
-    _reply(engine, long[:100])
+    _reply(engine, long)  # so that all is loaded and grown that ever will be
     give_back_freed()
     before = process_bytes()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + ROOM_BYTES, hard))
-    faulted = _reply(engine, long)
+    resource.setrlimit(resource.RLIMIT_AS, (_address_space() + MIB, hard))
+    for room_mib in ROOMS_MIB:
+        # Memory that was freed before is taken too, all but the room.
+        ballast = _everything()
+        del ballast[:room_mib]
+        faulted = _reply(engine, long)
+        if faulted["ladder"]:
+            break
+        ballast.clear()
     after = _reply(engine, long[:100])
+    ballast.clear()
     give_back_freed()
     print(
         json.dumps(
             {
-                "room_bytes": ROOM_BYTES,
+                "room_bytes": room_mib * MIB,
                 "faulted": faulted,
                 "after": after,
                 "memory_errors": sum(engine.info.details["memory_steps"].values()),
@@ -62,6 +72,16 @@ def _reply(engine: TransformersEngine, prompt: tuple[int, ...]) -> dict[str, Any
         return {"finish": "memory", "ladder": error.ladder}
     assert isinstance(last, Finished)
     return {"finish": last.finish, "ladder": last.usage.ladder}
+
+
+def _everything() -> list[bytearray]:
+    """All that can still be had, in blocks of a MiB."""
+    blocks: list[bytearray] = []
+    try:
+        while True:
+            blocks.append(bytearray(MIB))
+    except MemoryError:
+        return blocks
 
 
 def _address_space() -> int:
