@@ -61,7 +61,9 @@ class Chat(ChatByHand):
         engine: Engine,
         library: Library | None = None,
         vectors: RecallVectors | None = None,
+        queue: ReplyQueue | None = None,
     ) -> None:
+        """`queue` is shared by the chats of several people at one engine."""
         self._settings = settings
         self._vectors = vectors
         self._store = store
@@ -70,7 +72,8 @@ class Chat(ChatByHand):
         self._lock = threading.Lock()
         self._busy = Busy()
         self._builder: PromptBuilder | None = None
-        queue = ReplyQueue(settings.max_concurrent_replies)
+        queue = queue or ReplyQueue(settings.max_concurrent_replies)
+        self.queue = queue
         self._answering = Answering(store, engine, library, queue=queue)
         job = FoldJob(
             settings,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from chatbot.chat import Chat
 from chatbot.engine.base import Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
+from chatbot.engine.owned import OwnedEngine
 from chatbot.parts import (
     MakeEmbedder,
     load_engine,
@@ -16,6 +17,7 @@ from chatbot.parts import (
     open_recall_vectors,
     use_prompts,
 )
+from chatbot.reply_queue import ReplyQueue
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.pipeline import Library
@@ -30,6 +32,21 @@ class Services:
     library: Library
     engine: Engine
     chat: Chat
+
+    def for_person(self, name: str) -> Services:
+        """A store and a library of a person's own, at the same engine and in the same queue.
+
+        `name` must be safe as the name of a folder; the caller closes what it gets.
+        """
+        folder = self.settings.data_dir / "people" / name
+        settings = self.settings.model_copy(update={"data_dir": folder})
+        engine = OwnedEngine(self.engine, name)
+        return _joined(
+            settings,
+            engine,
+            make_embedder=lambda _: self.library.embedder,
+            queue=self.chat.queue,
+        )
 
     def close(self) -> None:
         """Stop everything, the last built first. Idempotent."""
@@ -49,8 +66,19 @@ def build_services(
 
     Raises StoreError for a data folder that cannot be used, and what the parts raise.
     """
+    use_prompts(settings)
+    return _joined(settings, engine, make_embedder=make_embedder, progress=progress)
+
+
+def _joined(
+    settings: Settings,
+    engine: Engine | None,
+    *,
+    make_embedder: MakeEmbedder | None = None,
+    progress: Progress = ignore_progress,
+    queue: ReplyQueue | None = None,
+) -> Services:
     with ExitStack() as stack:
-        use_prompts(settings)
         make_private(settings.data_dir)
         store = Store(settings.data_dir / "chats.db")
         stack.callback(store.close)
@@ -63,7 +91,13 @@ def build_services(
             progress=progress,
         )
         stack.callback(library.close)
-        vectors = open_recall_vectors(settings, library)
-        chat = Chat(settings=settings, store=store, engine=ready, library=library, vectors=vectors)
+        chat = Chat(
+            settings=settings,
+            store=store,
+            engine=ready,
+            library=library,
+            vectors=open_recall_vectors(settings, library),
+            queue=queue,
+        )
         stack.pop_all()
         return Services(settings, store, library, ready, chat)

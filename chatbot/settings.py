@@ -200,6 +200,11 @@ class Settings(BaseModel):
     cache_dir: Path = Field(default_factory=default_cache_dir, description="models; may be deleted")
     host: str = Field("127.0.0.1", description="address of the page")
     port: int = Field(7860, ge=0, le=65535, description="port of the page; 0 takes a free one")
+    auth: Path | None = Field(
+        None,
+        description="file of users and hashed passwords, made by 'user add'; needed with a --host "
+        "that others can reach",
+    )
     behind_proxy: bool = Field(
         False, description="believe the X-Forwarded headers, which a proxy of your own sets"
     )

@@ -15,7 +15,7 @@ import pytest
 from chatbot.errors import SettingsError
 from chatbot.ui.calls import Call, rejected_of
 from chatbot.ui.inbox import COOKIE, Inbox, clean_name, cookie_of, suffix_of
-from chatbot.ui.security import host_name, require_loopback
+from chatbot.ui.security import host_name, require_login
 from chatbot.ui.server import launch
 from tests.browser.person import Site
 
@@ -300,13 +300,14 @@ def test_cookies_and_hosts_that_make_no_sense_are_none() -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org", ""])
 def test_addresses_outside_this_machine_are_refused_with_a_sentence(host: str) -> None:
-    with pytest.raises(SettingsError, match="no login yet"):
-        require_loopback(host)
+    with pytest.raises(SettingsError, match="could read your chats"):
+        require_login(host, has_users=False)
+    require_login(host, has_users=True)
 
 
 def test_loopback_addresses_are_fine() -> None:
     for host in ("127.0.0.1", "localhost", "::1", "127.8.8.8"):
-        require_loopback(host)
+        require_login(host, has_users=False)
 
 
 def test_a_taken_port_is_told(site: Site) -> None:

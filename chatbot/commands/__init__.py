@@ -14,6 +14,7 @@ COMMANDS = {
     "plan": "show what fits into memory before a model is loaded",
     "regress": "run suites of conversations, and say what a change broke",
     "bench": "measure the program on this machine; the last line is JSON",
+    "user": "say who may open the page in a network (see --host and --auth)",
     "fetch": "fetch the embedded models",
 }
 """Name of each command and what it does; `serve` is run when none is named."""

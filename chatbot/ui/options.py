@@ -25,15 +25,18 @@ class Options:
 
     def form(self, system_text: str, refused: dict[str, str] | None = None) -> Form:
         """What the page shows."""
-        saved = read_saved(self._services.settings.data_dir)
-        return Form(self._services.chat.settings, saved, refused or {}, system_text)
+        settings = self._services.settings
+        saved = read_saved(settings.data_dir)
+        names = NAMES if settings.auth is None else tuple(LIVE)
+        return Form(self._services.chat.settings, saved, refused or {}, system_text, names)
 
     def change(self, name: str, typed: str) -> bool:
         """Take a value as it was typed; False, with nothing changed, if it cannot be.
 
         Raises OSError when it cannot be kept.
         """
-        if name not in NAMES:
+        # The machine and its model are not one person's.
+        if name not in NAMES or (self._services.settings.auth and name not in LIVE):
             return False
         with self._lock:
             used = self._services.chat.settings

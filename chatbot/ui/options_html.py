@@ -46,6 +46,8 @@ class Form:
     """Texts that were typed and cannot be, by setting."""
     system_text: str = ""
     """Instructions of the chat on the screen; "" for the usual ones."""
+    names: tuple[str, ...] = NAMES
+    """The settings that this person may change."""
 
 
 def cost_of(name: str) -> Cost:
@@ -57,7 +59,7 @@ def cost_of(name: str) -> Cost:
 
 def options_html(language: Language, form: Form) -> str:
     """The whole form."""
-    simple = "".join(_row(language, name, form) for name in SIMPLE)
+    simple = "".join(_row(language, name, form) for name in SIMPLE if name in form.names)
     groups = "".join(_group(language, name, names, form) for name, names in GROUPS.items())
     return (
         f"<h3>{esc(tr(language, 'settings.title'))}</h3>"
@@ -92,7 +94,9 @@ def allowed_text(language: Language, name: str) -> str:
 
 
 def _group(language: Language, title: str, names: Sequence[str], form: Form) -> str:
-    rows = "".join(_row(language, name, form) for name in names)
+    rows = "".join(_row(language, name, form) for name in names if name in form.names)
+    if not rows:
+        return ""
     is_open = " open" if set(names) & set(form.refused) else ""
     return (
         f'<details class="option-group" data-group="{title}"{is_open}>'

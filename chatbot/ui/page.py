@@ -8,10 +8,13 @@ from typing import Any
 
 import gradio as gr
 
+from chatbot.errors import InputError
+from chatbot.ui.asks import Asks
 from chatbot.ui.calls import Call, checked_id
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import COOKIE
 from chatbot.ui.panel import new_chat_html
+from chatbot.ui.people import People
 from chatbot.ui.screen import Updates
 
 TITLE = "Local Llama Chat"
@@ -30,16 +33,16 @@ localchat.connect((name, data) => trigger(name, data), server);
 """
 
 
-def build_page(handlers: Handlers) -> gr.Blocks:
-    """The whole page, wired to `handlers`."""
+def build_page(people: People) -> gr.Blocks:
+    """The whole page, wired to the handlers of whoever asks."""
     page = gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False)
     with page:
-        widgets = _layout(handlers)
-        _Wiring(page, widgets, handlers).connect()
+        widgets = _layout(people)
+        _Wiring(page, widgets, people).connect()
     return page
 
 
-def _layout(handlers: Handlers) -> dict[str, Any]:
+def _layout(people: People) -> dict[str, Any]:
     widgets: dict[str, Any] = {
         "cid": gr.Textbox(visible="hidden", elem_id="cid"),
         "lang": gr.Textbox(visible="hidden", elem_id="lang"),
@@ -48,7 +51,7 @@ def _layout(handlers: Handlers) -> dict[str, Any]:
             "",
             js_on_load=_BRIDGE_JS,
             elem_id="bridge",
-            server_functions=_server_functions(handlers),
+            server_functions=_server_functions(people),
         ),
         "timer": gr.Timer(1.0, active=False),
     }
@@ -112,25 +115,31 @@ def _html(elem_id: str, value: str = "") -> gr.HTML:
     return gr.HTML(value, elem_id=elem_id, js_on_load=None, apply_default_css=False)
 
 
-def _server_functions(handlers: Handlers) -> list[Callable[..., Any]]:
+def _server_functions(people: People) -> list[Callable[..., Any]]:
     """Questions that the page's script may ask; the browser's claims are checked."""
 
-    def answered(ask: Callable[[Call], Any]) -> Callable[..., Any]:
+    def answered(ask: Callable[[Asks, Call], Any]) -> Callable[..., Any]:
         def answer(data: dict[str, Any], request: gr.Request) -> Any:
-            return ask(_question(data, request))
+            return ask(_handlers(people, request).asks, _question(data, request))
 
-        # The name by which the script asks.
+        # The name by which the script Asks.
         answer.__name__ = ask.__name__
         return answer
 
-    asks = handlers.asks
     return [
         answered(ask)
         for ask in (
-            asks.trace, asks.reply_text, asks.question_text, asks.summary_text, asks.export,
-            asks.machine, asks.meter, asks.source, asks.case,
+            Asks.trace, Asks.reply_text, Asks.question_text, Asks.summary_text, Asks.export,
+            Asks.machine, Asks.meter, Asks.source, Asks.case,
         )
     ]  # fmt: skip
+
+
+def _handlers(people: People, request: gr.Request) -> Handlers:
+    try:
+        return people.of(request.headers.get("cookie", ""))
+    except InputError as error:
+        raise gr.Error(str(error), print_exception=False) from error
 
 
 def _question(data: object, request: gr.Request) -> Call:
@@ -146,16 +155,16 @@ def _question(data: object, request: gr.Request) -> Call:
 class _Wiring:
     """Joins listeners and handlers; outputs are named as in the layout."""
 
-    def __init__(self, page: gr.Blocks, widgets: dict[str, Any], handlers: Handlers) -> None:
+    def __init__(self, page: gr.Blocks, widgets: dict[str, Any], people: People) -> None:
         self._page = page
         self._widgets = widgets
-        self._handlers = handlers
+        self._people = people
         hidden = ("bridge", "lang")
         self._outputs = [w for name, w in widgets.items() if name not in hidden]
 
     def connect(self) -> None:
         """Attach every event."""
-        w, h = self._widgets, self._handlers
+        w, h = self._widgets, Handlers
         self._page.load(
             self._load, [w["cid"], w["lang"]], self._outputs, js=_ON_LOAD_JS, **self._common()
         )
@@ -173,11 +182,9 @@ class _Wiring:
 
     def _finish(self, event: Any) -> None:
         inputs = [self._widgets["cid"]]
-        event.success(
-            self._plain(self._handlers.after_fold), inputs, self._outputs, **self._common()
-        )
+        event.success(self._plain(Handlers.after_fold), inputs, self._outputs, **self._common())
         # `then` does not run after an error, which would leave Stop on the page for ever.
-        event.failure(self._plain(self._handlers.redraw), inputs, self._outputs, **self._common())
+        event.failure(self._plain(Handlers.redraw), inputs, self._outputs, **self._common())
 
     @staticmethod
     def _common() -> dict[str, Any]:
@@ -196,16 +203,18 @@ class _Wiring:
 
     def _load(self, cid: str, language: str, request: gr.Request) -> dict[Any, Any]:
         accept = request.headers.get("accept-language", "")
-        return self._named(self._handlers.load(_call(cid, request), str(language), accept))
+        handlers = _handlers(self._people, request)
+        return self._named(handlers.load(_call(cid, request), str(language), accept))
 
     def _unload(self, request: gr.Request) -> None:
-        self._handlers.desk.leave(request.session_hash or "")
+        self._people.leave(request.session_hash or "")
 
     def _stop(self, cid: str, request: gr.Request) -> None:
-        self._handlers.stop(_call(cid, request))
+        _handlers(self._people, request).stop(_call(cid, request))
 
     def _send(self, cid: str, text: str, request: gr.Request) -> Iterator[dict[Any, Any]]:
-        yield from self._all_named(self._handlers.send(_call(cid, request), text))
+        handlers = _handlers(self._people, request)
+        yield from self._all_named(handlers.send(_call(cid, request), text))
 
     def _all_named(self, all_updates: Iterator[Updates]) -> Iterator[dict[Any, Any]]:
         # A generator that yields nothing would empty every output.
@@ -215,17 +224,19 @@ class _Wiring:
             for updates in all_updates:
                 yield self._named(updates)
 
-    def _plain(self, handler: Callable[[Call], Updates]) -> Callable[..., dict[Any, Any]]:
+    def _plain(self, handler: Callable[[Handlers, Call], Updates]) -> Callable[..., dict[Any, Any]]:
         def run(cid: str, request: gr.Request, event: gr.EventData) -> dict[Any, Any]:
-            return self._named(handler(_call(cid, request, event)))
+            handlers = _handlers(self._people, request)
+            return self._named(handler(handlers, _call(cid, request, event)))
 
         return run
 
     def _stream(
-        self, handler: Callable[[Call], Iterator[Updates]]
+        self, handler: Callable[[Handlers, Call], Iterator[Updates]]
     ) -> Callable[..., Iterator[dict[Any, Any]]]:
         def run(cid: str, request: gr.Request, event: gr.EventData) -> Iterator[dict[Any, Any]]:
-            yield from self._all_named(handler(_call(cid, request, event)))
+            handlers = _handlers(self._people, request)
+            yield from self._all_named(handler(handlers, _call(cid, request, event)))
 
         return run
 

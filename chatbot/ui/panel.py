@@ -143,8 +143,8 @@ def _left_out_html(language: Language, trace: PromptTrace) -> str:
     return f'<span class="warn" role="status">{text}</span>'
 
 
-def foot_html(language: Language) -> str:
-    """At the foot of the side: language, colours, settings and keys."""
+def foot_html(language: Language, *, has_login: bool = False) -> str:
+    """At the foot of the side: language, colours, settings, keys, and the way out."""
     options = "".join(
         f'<option value="{code}"{" selected" if code == language else ""}>'
         f"{esc(tr(code, 'language.name'))}</option>"
@@ -157,6 +157,15 @@ def foot_html(language: Language) -> str:
         f"{_bar_button(language, 'theme', 'theme', 'settings.theme')}"
         f"{_bar_button(language, 'keys', 'help', 'keys.title')}"
         f"{_bar_button(language, 'options', 'gear', 'settings.title')}"
+        f"{_logout_html(language) if has_login else ''}"
+    )
+
+
+def _logout_html(language: Language) -> str:
+    label = esc(tr(language, "login.out"))
+    return (
+        f'<form method="post" action="/local/logout"><button class="act" title="{label}" '
+        f'aria-label="{label}">{icon("out")}</button></form>'
     )
 
 

@@ -163,7 +163,9 @@ class Screen:
             "upload": panel.upload_html(tab.language, self._services.settings.max_upload_mb),
             "settings": self.settings(tab),
             "search": panel.search_html(tab.language, tab.search),
-            "foot": panel.foot_html(tab.language),
+            "foot": panel.foot_html(
+                tab.language, has_login=self._services.settings.auth is not None
+            ),
             "tabs": panel.tabs_html(tab.language),
             "status": self.status(tab),
             "words": panel.words_html(tab.language),

@@ -12,11 +12,12 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chatbot.errors import SettingsError
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
+from chatbot.ui.login import LOGIN, LOGOUT, Login
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -24,6 +25,8 @@ CONTENT_SECURITY_POLICY = (
     "connect-src 'self'; form-action 'self'; frame-src 'none'; frame-ancestors 'none'; "
     "object-src 'none'; base-uri 'self'"
 )
+# Asked by the library itself as it starts; says nothing and changes nothing afterwards.
+_STARTUP = "/gradio_api/startup-events"
 _FORWARDED = (b"x-forwarded", b"forwarded")
 _HEADERS = {
     "content-security-policy": CONTENT_SECURITY_POLICY,
@@ -48,6 +51,7 @@ class Guard:
         *,
         hosts: Sequence[str],
         upload: ASGIApp,
+        login: Login,
         closing: threading.Event,
         behind_proxy: bool = False,
     ) -> None:
@@ -60,6 +64,7 @@ class Guard:
         self._closing = closing
         self._hosts = frozenset(hosts)
         self._upload = upload
+        self._login = login
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -75,10 +80,19 @@ class Guard:
         guarded = _with_headers(send, Headers(scope=scope))
         if refusal:
             await PlainTextResponse(refusal, status_code=403)(scope, receive, guarded)
+        elif self._login.is_needed and scope["path"] in (LOGIN, LOGOUT):
+            await self._login(scope, receive, guarded)
+        elif self._is_stranger(scope):
+            await _stranger(scope)(scope, receive, guarded)
         elif scope["path"] == ROUTE:
             await self._upload(scope, receive, guarded)
         else:
             await self._app(scope, self._until_closing(receive), guarded)
+
+    def _is_stranger(self, scope: Scope) -> bool:
+        if not self._login.is_needed or scope["path"] == _STARTUP:
+            return False
+        return self._login.user_of(_cookies(scope)) is None
 
     def _until_closing(self, receive: Receive) -> Receive:
         async def guarded() -> Message:
@@ -91,7 +105,9 @@ class Guard:
     def _refusal(self, scope: Scope) -> str:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if host_name(host) not in self._hosts:
+        name = host_name(host)
+        # A page elsewhere can give its own name our address, but not a number.
+        if name not in self._hosts and not (self._login.is_needed and _is_address(name)):
             return "This address is not the one of the chat."
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
@@ -104,21 +120,45 @@ class Guard:
         return ""
 
 
-def require_loopback(host: str) -> None:
-    """Raise SettingsError unless `host` is an address of this machine only."""
-    if host == "localhost":
+def require_login(host: str, has_users: bool) -> None:
+    """Raise SettingsError for an address that others can reach, unless people log in."""
+    if has_users or is_loopback(host):
         return
+    raise SettingsError(
+        f"On {host} everyone in the network could read your chats. Say who may, with 'python -m "
+        "chatbot user add NAME' and --auth FILE; or use --host 127.0.0.1, with a tunnel such as "
+        "ssh -L 7860:127.0.0.1:7860 from other machines."
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is an address of this machine only."""
+    if host == "localhost":
+        return True
     try:
-        is_loopback = ip_address(host).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
-        is_loopback = False
-    if not is_loopback:
-        message = (
-            f"The page cannot be opened on {host}, since it has no login yet and everyone in the "
-            "network could read your chats. Use --host 127.0.0.1, and a tunnel such as "
-            "ssh -L 7860:127.0.0.1:7860 to reach it from another machine."
-        )
-        raise SettingsError(message)
+        return False
+
+
+def _cookies(scope: Scope) -> str:
+    return Headers(scope=scope).get("cookie", "")
+
+
+def _stranger(scope: Scope) -> Response:
+    """Someone who has not logged in: the form for a person, a refusal for a program."""
+    wants_page = "text/html" in Headers(scope=scope).get("accept", "")
+    if scope["method"] == "GET" and wants_page:
+        return RedirectResponse(LOGIN, status_code=303)
+    return PlainTextResponse("Log in first.", status_code=401)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
 def host_name(host: str) -> str:

@@ -18,11 +18,13 @@ from starlette.middleware import Middleware
 from chatbot.errors import SettingsError
 from chatbot.services import Services
 from chatbot.ui import QUIET
-from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
+from chatbot.ui.login import Login
 from chatbot.ui.look import head, stylesheet, theme
 from chatbot.ui.page import build_page
-from chatbot.ui.security import Guard, require_loopback
+from chatbot.ui.people import People
+from chatbot.ui.security import Guard, require_login
+from chatbot.users import read_users
 
 MIB = 1 << 20
 LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
@@ -34,13 +36,13 @@ class Handle:
 
     url: str
     _page: gr.Blocks
-    _handlers: Handlers
+    _people: People
     _inbox: Inbox
     _closing: threading.Event
 
     def close(self) -> None:
         """Stop replies and uploads, and free the port. Idempotent."""
-        self._handlers.close()
+        self._people.close()
         self._closing.set()
         self._page.close(verbose=False)
         self._inbox.close()
@@ -49,10 +51,12 @@ class Handle:
 def launch(services: Services, *, port: int | None = None, block: bool = False) -> Handle:
     """Open the page on `port` (0 takes a free one, None the setting's) and return its handle.
 
-    Raises SettingsError for an address outside this machine or a port that is taken.
+    Raises SettingsError for an address that others can reach without a login, for a file of users
+    that cannot be read, or a port that is taken.
     """
     settings = services.settings
-    require_loopback(settings.host)
+    login = Login(read_users(settings.auth) if settings.auth else {})
+    require_login(settings.host, login.is_needed)
     port = usable_port(settings.host, settings.port if port is None else port)
     data_dir = settings.data_dir
     # The library's own folder for files; nothing is served from it.
@@ -60,22 +64,27 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     os.environ["GRADIO_TEMP_DIR"] = str(data_dir / "gradio")
     shutil.rmtree(data_dir / "gradio", ignore_errors=True)
     inbox = Inbox(data_dir / "incoming", settings.max_upload_mb * MIB)
-    handlers = Handlers(services, inbox)
+    people = People(services, inbox, login.user_of if login.is_needed else None)
     closing = threading.Event()
-    hosts = (*LOCAL_NAMES, settings.host.lower())
+    hosts = (*LOCAL_NAMES, settings.host.lower(), socket.gethostname().lower())
     guard = Middleware(
-        Guard, hosts=hosts, upload=inbox, closing=closing, behind_proxy=settings.behind_proxy
+        Guard,
+        hosts=hosts,
+        upload=inbox,
+        login=login,
+        closing=closing,
+        behind_proxy=settings.behind_proxy,
     )
 
     async def opened() -> tuple[gr.Blocks, str]:
-        page = build_page(handlers)
+        page = build_page(people)
         page.queue(max_size=None, default_concurrency_limit=None, api_open=False)
         return page, page.launch(server_port=port, **_options(settings.host, guard))[1]
 
     # The library makes a loop for each of its locks where none runs, and never closes it.
     with ThreadPoolExecutor(1) as thread:
         page, url = thread.submit(asyncio.run, opened()).result()
-    handle = Handle(url.rstrip("/") + "/", page, handlers, inbox, closing)
+    handle = Handle(url.rstrip("/") + "/", page, people, inbox, closing)
     if block:
         _wait(handle)
     return handle

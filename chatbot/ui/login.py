@@ -1,0 +1,153 @@
+"""The login of a page that is open to a network: an ASGI route and a table of sessions.
+
+Knows no chat. Sessions live as long as the program; after a restart people log in again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from chatbot.ui.escape import escape_html as esc
+from chatbot.ui.i18n import Language, pick_language, tr
+from chatbot.users import is_right
+
+SESSION_COOKIE = "chat_session"
+LOGIN, LOGOUT = "/local/login", "/local/logout"
+SESSION_S = 14 * 24 * 3600.0
+MAX_BODY_BYTES = 4096
+TRIES, PAUSE_S = 5, 30.0
+"""So many wrong passwords for a name, then a pause."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    user: str
+    since_s: float
+
+
+class Login:
+    """Owns the sessions. `users` are hashes by names; empty means that nobody needs to log in."""
+
+    def __init__(self, users: Mapping[str, str]) -> None:
+        self._users = dict(users)
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {}
+        self._wrong: dict[str, tuple[int, float]] = {}
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether people have to say who they are."""
+        return bool(self._users)
+
+    def user_of(self, cookies: str) -> str | None:
+        """Whose session a Cookie header belongs to; None for nobody's."""
+        token = _session_of(cookies)
+        with self._lock:
+            session = self._sessions.get(token)
+            if session and time.monotonic() - session.since_s > SESSION_S:
+                del self._sessions[token]
+                session = None
+        return session.user if session else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The form, a try to log in, or the end of a session."""
+        request = Request(scope, receive)
+        answer = await self._answer(request)
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        language = pick_language(
+            chosen="", setting="", accept=request.headers.get("accept-language", "")
+        )
+        if request.url.path == LOGOUT:
+            return self._ended(request)
+        if request.method != "POST":
+            return HTMLResponse(_form(language), status_code=200)
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > MAX_BODY_BYTES:
+                return HTMLResponse(_form(language, "login.wrong"), status_code=413)
+        given = parse_qs(body.decode("utf-8", "replace"))
+        name, password = (given.get(key, [""])[0] for key in ("name", "password"))
+        if self._pauses(name):
+            return HTMLResponse(_form(language, "login.pause"), status_code=429)
+        # A tenth of a second of work, which must not hold up everybody else.
+        right = await to_thread.run_sync(is_right, self._users, name, password)
+        if not right:
+            self._note_wrong(name)
+            return HTMLResponse(_form(language, "login.wrong"), status_code=401)
+        return self._begun(name)
+
+    def _begun(self, name: str) -> Response:
+        token = secrets.token_urlsafe(32)
+        with self._lock:
+            self._wrong.pop(name, None)
+            self._sessions[token] = _Session(name, time.monotonic())
+        answer = RedirectResponse("/", status_code=303)
+        answer.set_cookie(SESSION_COOKIE, token, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _ended(self, request: Request) -> Response:
+        if request.method == "POST":
+            with self._lock:
+                self._sessions.pop(_session_of(request.headers.get("cookie", "")), None)
+        answer = RedirectResponse(LOGIN, status_code=303)
+        answer.delete_cookie(SESSION_COOKIE, path="/")
+        return answer
+
+    def _pauses(self, name: str) -> bool:
+        with self._lock:
+            count, last_s = self._wrong.get(name, (0, 0.0))
+            return count >= TRIES and time.monotonic() - last_s < PAUSE_S
+
+    def _note_wrong(self, name: str) -> None:
+        with self._lock:
+            # Made-up names must not fill the memory.
+            if name in self._users:
+                count, last_s = self._wrong.get(name, (0, 0.0))
+                fresh = count >= TRIES and time.monotonic() - last_s >= PAUSE_S
+                self._wrong[name] = (1 if fresh else count + 1, time.monotonic())
+
+
+def _session_of(cookies: str) -> str:
+    try:
+        morsel = SimpleCookie(cookies).get(SESSION_COOKIE)
+    except CookieError:
+        return ""
+    return morsel.value if morsel else ""
+
+
+def _form(language: Language, problem: str = "") -> str:
+    told = f'<p role="alert">{esc(tr(language, problem))}</p>' if problem else ""
+    label = {key: esc(tr(language, f"login.{key}")) for key in ("title", "name", "password", "go")}
+    return (
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><meta name="color-scheme" '
+        f'content="light dark"><title>{label["title"]}</title><style>{_STYLE}</style></head><body>'
+        f'<main><h1>{label["title"]}</h1>{told}<form method="post" action="{LOGIN}">'
+        f'<label>{label["name"]}<input name="name" autocomplete="username" required autofocus>'
+        f'</label><label>{label["password"]}<input name="password" type="password" '
+        f'autocomplete="current-password" required></label><button>{label["go"]}</button>'
+        "</form></main></body></html>"
+    )
+
+
+_STYLE = (
+    "body{font-family:system-ui,sans-serif;display:grid;place-items:center;min-height:90vh;margin:0}"
+    "main{width:min(340px,90vw)}h1{font-size:20px}label{display:block;margin:14px 0;font-size:14px}"
+    "input{display:block;box-sizing:border-box;width:100%;padding:9px;margin-top:5px;font:inherit}"
+    "button{padding:10px 18px;font:inherit;font-weight:600;cursor:pointer}"
+    "p{color:#b3261e}@media(prefers-color-scheme:dark){p{color:#ff8a80}}"
+)

@@ -1,0 +1,60 @@
+"""Whose page is asked: each person has a program of their own on the shared model.
+
+So nobody's chats, documents, uploads or replies can be reached from another's page, whatever a
+browser sends: they lie in another store.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from chatbot.errors import InputError
+from chatbot.services import Services
+from chatbot.ui.handlers import Handlers
+from chatbot.ui.inbox import Inbox
+
+
+class People:
+    """Owns the handlers of everybody who has come since the start."""
+
+    def __init__(
+        self, services: Services, inbox: Inbox, whose: Callable[[str], str | None] | None
+    ) -> None:
+        """`whose` tells the person of a Cookie header; None where nobody logs in."""
+        self._services = services
+        self._inbox = inbox
+        self._whose = whose
+        self._lock = threading.Lock()
+        self._handlers: dict[str, Handlers] = {}
+        self._own: list[Services] = []
+        if whose is None:
+            self._handlers[""] = Handlers(services, inbox)
+
+    def of(self, cookies: str) -> Handlers:
+        """The handlers of the person with this Cookie header. Raises InputError for nobody."""
+        name = "" if self._whose is None else self._whose(cookies)
+        if name is None:
+            raise InputError("You are not logged in any more; reload the page.")
+        with self._lock:
+            if name not in self._handlers:
+                services = self._services.for_person(name)
+                self._own.append(services)
+                self._handlers[name] = Handlers(services, self._inbox)
+            return self._handlers[name]
+
+    def leave(self, session: str) -> None:
+        """A tab was closed; it may no longer say whose it was."""
+        with self._lock:
+            everybody = list(self._handlers.values())
+        for handlers in everybody:
+            handlers.desk.leave(session)
+
+    def close(self) -> None:
+        """Stop all replies and uploads, and close what was opened here."""
+        with self._lock:
+            everybody, self._own, own = list(self._handlers.values()), [], self._own
+        for handlers in everybody:
+            handlers.close()
+        for services in own:
+            services.close()

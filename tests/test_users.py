@@ -1,0 +1,163 @@
+"""A page that several people share: the file of users, the login, and what is whose."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from chatbot.engine.base import Finished, SamplingParams
+from chatbot.engine.owned import OwnedEngine
+from chatbot.engine.scripted import ScriptedEngine
+from chatbot.errors import InputError, SettingsError
+from chatbot.ui.login import LOGIN, LOGOUT, TRIES
+from chatbot.users import add_user, is_right, read_users
+from tests.browser.person import Site
+from tests.test_ui_server import put, trigger
+
+PASSWORDS = {"anna": "correct horse", "bora": "battery staple"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("shared")
+    for name, password in PASSWORDS.items():
+        add_user(folder / "users.txt", name, password)
+    running = Site(folder, auth=folder / "users.txt")
+    yield running
+    running.close()
+
+
+@contextmanager
+def log_in(site: Site, name: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as client:
+        answer = client.post(LOGIN, data={"name": name, "password": PASSWORDS[name]})
+        assert answer.status_code == 303, answer.text
+        client.get("/")
+        yield client
+
+
+@pytest.fixture
+def anna(site: Site) -> Iterator[httpx.Client]:
+    with log_in(site, "anna") as client:
+        yield client
+
+
+@pytest.fixture
+def bora(site: Site) -> Iterator[httpx.Client]:
+    with log_in(site, "bora") as client:
+        yield client
+
+
+def updates(seen: list[dict[str, Any]]) -> str:
+    return str(seen[-1])
+
+
+def test_users_are_kept_with_hashes_that_only_the_owner_can_read(tmp_path: Path) -> None:
+    path = tmp_path / "team" / "users.txt"
+    add_user(path, "anna", "correct horse")
+    add_user(path, "bora", "battery staple")
+    add_user(path, "anna", "another horse")
+    users = read_users(path)
+    assert list(users) == ["anna", "bora"]
+    assert "horse" not in path.read_text() and stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert is_right(users, "anna", "another horse") and is_right(users, "bora", "battery staple")
+    for name, password in (("anna", "correct horse"), ("anna", ""), ("none", "another horse")):
+        assert not is_right(users, name, password)
+
+
+@pytest.mark.parametrize("name", ["", "../x", "Anna", "a/b", "안나", "x" * 33, "-a", "a:b", "a\n"])
+def test_names_that_are_no_folder_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError):
+        add_user(tmp_path / "users.txt", name, "correct horse")
+
+
+def test_short_passwords_and_damaged_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="8 characters"):
+        add_user(tmp_path / "users.txt", "anna", "short")
+    with pytest.raises(SettingsError, match="user add"):
+        read_users(tmp_path / "none.txt")
+    bad = tmp_path / "bad.txt"
+    bad.write_text("anna:plain text\n")
+    with pytest.raises(SettingsError, match="line 1"):
+        read_users(bad)
+
+
+@pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/info", "/gradio_api/queue/data"])
+def test_nobody_gets_in_without_a_login(site: Site, path: str) -> None:
+    with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as stranger:
+        assert stranger.get(path).status_code == 401
+        answer = stranger.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code == 303 and answer.headers["location"] == LOGIN
+        assert put(stranger, "a.txt", b"x").status_code == 401
+        joined = stranger.post("gradio_api/queue/join", json={"data": [""], "fn_index": 0})
+        assert joined.status_code == 401
+        stranger.cookies.set("chat_session", "made-up")
+        assert stranger.get(path).status_code == 401
+        assert "<form" in stranger.get(LOGIN).text
+
+
+def test_wrong_passwords_are_refused_and_then_paused(site: Site) -> None:
+    add_user(site.settings.data_dir / "users.txt", "carl", "a long password")
+    site.restart()
+    with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as client:
+        for _ in range(TRIES):
+            answer = client.post(LOGIN, data={"name": "carl", "password": "wrong"})
+            assert answer.status_code == 401
+        late = client.post(LOGIN, data={"name": "carl", "password": "a long password"})
+        assert late.status_code == 429 and "chat_session" not in client.cookies
+
+
+def test_logging_out_ends_the_session(site: Site) -> None:
+    with log_in(site, "anna") as client:
+        cookies = dict(client.cookies)
+        assert client.get("config").status_code == 200
+        client.post(LOGOUT)
+        client.cookies.update(cookies)
+        assert client.get("config").status_code == 401
+
+
+def test_nobody_reaches_the_chats_documents_and_files_of_another(
+    site: Site, anna: httpx.Client, bora: httpx.Client
+) -> None:
+    token = put(anna, "secret.txt", b"The key lies under the stone.").json()["token"]
+    trigger(bora, "uploaded", {"tokens": [token], "failed": []})
+    trigger(anna, "uploaded", {"tokens": [token], "failed": []})
+    people = site.handle._people
+    services = {}
+    for name, client in (("anna", anna), ("bora", bora)):
+        cookie = "; ".join(f"{key}={value}" for key, value in client.cookies.items())
+        services[name] = people.of(cookie)._services
+    [document] = services["anna"].library.documents()
+    assert services["bora"].library.documents() == []
+    [chat] = services["anna"].store.list_conversations()
+    services["anna"].store.rename(chat.id, "Hidden title")
+    for act in ("open", "rename", "delete", "pin", "forget", "remove", "use"):
+        data = {"act": act, "id": chat.id if act != "remove" else document.id, "title": "x"}
+        assert "Hidden title" not in updates(trigger(bora, "act", data))
+    assert [c.title for c in services["anna"].store.list_conversations()] == ["Hidden title"]
+    assert services["anna"].library.documents() == [document]
+    assert "Hidden title" in updates(trigger(anna, "act", {"act": "open", "id": chat.id}))
+
+
+def test_chats_of_the_same_id_share_no_cache() -> None:
+    engine = ScriptedEngine(lambda prompt, ids: "Reply.", keeps_cache=True)
+    anna, bora = OwnedEngine(engine, "anna"), OwnedEngine(engine, "bora")
+    ids = engine.tokenizer.encode("The key lies under the stone.")
+
+    def reused(owned: OwnedEngine) -> int:
+        *_, last = owned.generate(ids, SamplingParams(), conversation_id="same")
+        assert isinstance(last, Finished)
+        if last.usage.memory:
+            assert set(last.usage.memory.kv_by_conversation) <= {"same"}
+        return last.usage.cached_tokens
+
+    assert reused(anna) == 0 and reused(bora) == 0 and reused(anna) > 0
+    bora.forget("same")
+    assert list(anna.memory().kv_by_conversation) == ["same"]
+    assert bora.memory().kv_by_conversation == {}
