@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -161,3 +162,19 @@ def test_chats_of_the_same_id_share_no_cache() -> None:
     bora.forget("same")
     assert list(anna.memory().kv_by_conversation) == ["same"]
     assert bora.memory().kv_by_conversation == {}
+
+
+def test_the_command_adds_lists_and_removes_users(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from chatbot.cli import main
+
+    path = str(tmp_path / "team.txt")
+    for name in ("anna", "bora"):
+        monkeypatch.setattr("sys.stdin", io.StringIO("a long password\n"))
+        assert main(["user", "add", name, "--file", path]) == 0
+    assert main(["user", "remove", "anna", "--file", path]) == 0
+    assert main(["user", "list", "--file", path]) == 0
+    assert capsys.readouterr().out == "bora\n"
+    assert is_right(read_users(Path(path)), "bora", "a long password")
+    assert main(["user", "remove", "nobody", "--file", path]) == 2
