@@ -320,3 +320,26 @@ def test_forwarded_headers_of_strangers_do_not_count(client: httpx.Client) -> No
     said = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
     assert "evil.example" not in client.get("/", headers=said).text
     assert "evil.example" not in client.get("config", headers=said).text
+
+
+def call(client: httpx.Client, name: str, *data: object) -> tuple[str, Any]:
+    """Use a public endpoint as a script does; returns how it ended and the data."""
+    begun = client.post(f"gradio_api/call/{name}", json={"data": list(data)})
+    assert begun.status_code == 200, begun.text
+    with client.stream("GET", f"gradio_api/call/{name}/{begun.json()['event_id']}") as stream:
+        lines = [line for line in stream.iter_lines() if line]
+    return lines[-2].removeprefix("event: "), json.loads(lines[-1].removeprefix("data: "))
+
+
+def test_scripts_can_ask_and_see_prompts_and_nothing_else(client: httpx.Client, site: Site) -> None:
+    named = client.get("gradio_api/info").json()["named_endpoints"]
+    assert set(named) == {"/ask", "/context"}
+    how, [answer] = call(client, "ask", "Hello there", "")
+    assert how == "complete" and answer["answer"] == "A plain reply."
+    stored = site.services.store.load(answer["conversation"])
+    assert stored.turns[0].question == "Hello there" and answer["usage"]["completion_tokens"]
+    how, [trace] = call(client, "context", "And now?", answer["conversation"])
+    assert trace["prompt_tokens"] == sum(piece["tokens"] for piece in trace["segments"])
+    assert any(piece["kind"] == "turn" for piece in trace["segments"])
+    for bad in (["", ""], ["x", "../../etc"], [7, ""]):
+        assert call(client, "context", *bad)[0] == "error"

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from cli import inside
 
 from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.owned import OwnedEngine
@@ -165,16 +166,15 @@ def test_chats_of_the_same_id_share_no_cache() -> None:
 
 
 def test_the_command_adds_lists_and_removes_users(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from chatbot.cli import main
-
-    path = str(tmp_path / "team.txt")
+    path = tmp_path / "team.txt"
     for name in ("anna", "bora"):
         monkeypatch.setattr("sys.stdin", io.StringIO("a long password\n"))
-        assert main(["user", "add", name, "--file", path]) == 0
-    assert main(["user", "remove", "anna", "--file", path]) == 0
-    assert main(["user", "list", "--file", path]) == 0
-    assert capsys.readouterr().out == "bora\n"
-    assert is_right(read_users(Path(path)), "bora", "a long password")
-    assert main(["user", "remove", "nobody", "--file", path]) == 2
+        assert inside("user", "add", name, "--file", path).code == 0
+    assert inside("user", "remove", "anna", "--file", path).code == 0
+    listed = inside("user", "list", "--file", path)
+    assert (listed.code, listed.out) == (0, "bora\n")
+    assert is_right(read_users(path), "bora", "a long password")
+    gone = inside("user", "remove", "nobody", "--file", path)
+    assert gone.code == 2 and "nobody" in gone.err

@@ -12,7 +12,7 @@ from chatbot.errors import ChatbotError
 from chatbot.services import Services
 from chatbot.ui.asks import Asks
 from chatbot.ui.calls import Call, files_of, rejected_of, text_of
-from chatbot.ui.chat_files import read_chats
+from chatbot.ui.chat_acts import ChatActs
 from chatbot.ui.desk import Desk, Tab
 from chatbot.ui.i18n import pick_language, tr
 from chatbot.ui.inbox import Inbox
@@ -24,8 +24,6 @@ from chatbot.ui.screen import Screen, Updates
 from chatbot.ui.sentences import in_language
 from retrieval.types import RetrievalError
 
-MAX_TITLE_CHARACTERS = 200
-MAX_SEARCH_CHARACTERS = 200
 MAX_SYSTEM_CHARACTERS = 20_000
 
 
@@ -33,7 +31,7 @@ class Handlers:
     """The events of the page. Keeps nothing of a person but in the desk and the services."""
 
     def __init__(self, services: Services, inbox: Inbox) -> None:
-        self._services = services
+        self.services = self._services = services
         self._inbox = inbox
         self.desk = Desk()
         self.jobs = IngestJobs(services.library, services.store)
@@ -42,20 +40,12 @@ class Handlers:
         self.asks = Asks(services, self.screen)
         self._replies = Replies(services, self.desk, self.jobs, self.screen)
         self._actions: dict[str, Callable[[Call, Tab], Updates]] = {
-            "open": self._open,
-            "new": self._new,
-            "rename": self._rename,
-            "delete": self._delete,
-            "earlier": self._earlier,
             "use": self._use,
             "remove": self._remove,
             "dismiss": self._dismiss,
-            "language": self._language,
-            "search": self._search,
-            "pin": self._pin,
-            "import": self._import,
             "setting": self._setting,
             "system": self._system,
+            **ChatActs(services, self.desk, self.screen, inbox).table(),
             **MemoryActs(services, self.desk, self.screen).table(),
         }
 
@@ -159,61 +149,7 @@ class Handlers:
         """Something failed: show what is stored, with Send in place."""
         return self.screen.whole(self._tab(call), call.session)
 
-    # Buttons of the lists
-
-    def _open(self, call: Call, tab: Tab) -> Updates:
-        wanted = call.id()
-        if self.screen.conversation(wanted) is None:
-            warn(tr(tab.language, "warn.no_chat"))
-            return self.screen.side(tab)
-        shown = self.desk.show(call.session, Tab(wanted, tab.language, search=tab.search))
-        return self.screen.whole(shown, call.session)
-
-    def _new(self, call: Call, tab: Tab) -> Updates:
-        shown = self.desk.show(call.session, Tab("", tab.language, search=tab.search))
-        return self.screen.whole(shown, call.session)
-
-    def _rename(self, call: Call, tab: Tab) -> Updates:
-        title = " ".join(str(call.data.get("title", "")).split())[:MAX_TITLE_CHARACTERS]
-        if title and self.screen.conversation(call.id()):
-            self._services.store.rename(call.id(), title)
-        return self.screen.side(tab)
-
-    def _delete(self, call: Call, tab: Tab) -> Updates:
-        target = call.id()
-        if self.screen.conversation(target) is not None:
-            self.desk.stop(target)
-            self._services.chat.delete(target)
-        if tab.conversation_id == target:
-            return self._new(call, tab)
-        return self.screen.side(tab)
-
-    def _search(self, call: Call, tab: Tab) -> Updates:
-        wanted = text_of(call)[:MAX_SEARCH_CHARACTERS]
-        shown = self.desk.show(call.session, replace(tab, search=wanted))
-        return {"conversations": self.screen.conversations(shown)}
-
-    def _pin(self, call: Call, tab: Tab) -> Updates:
-        if self.screen.conversation(call.id()):
-            self._services.store.pin_conversation(call.id(), call.data.get("on") is True)
-        return {"conversations": self.screen.conversations(tab)}
-
-    def _import(self, call: Call, tab: Tab) -> Updates:
-        """Chats from files; the first of them is opened, what cannot be read is told."""
-        first = ""
-        for file in files_of(call, self._inbox):
-            try:
-                for conversation in read_chats(file):
-                    stored = self._services.store.import_conversation(conversation)
-                    first = first or stored.id
-            except ChatbotError as error:
-                warn(f"{file.name}: {in_language(tab.language, str(error))}")
-            finally:
-                file.path.unlink(missing_ok=True)
-        if not first:
-            return self.screen.side(tab)
-        shown = self.desk.show(call.session, Tab(first, tab.language))
-        return self.screen.whole(shown, call.session)
+    # Settings and documents
 
     def _setting(self, call: Call, tab: Tab) -> Updates:
         name, typed = str(call.data.get("name", "")), text_of(call)
@@ -234,11 +170,6 @@ class Handlers:
         self._services.store.set_system_text(tab.conversation_id, text)
         return {"cid": tab.conversation_id, "settings": self.screen.settings(tab)}
 
-    def _earlier(self, call: Call, tab: Tab) -> Updates:
-        more = self.desk.more(call.session)
-        conversation = self.screen.conversation(more.conversation_id)
-        return self.screen.chat(more, call.session, conversation)
-
     def _use(self, call: Call, tab: Tab) -> Updates:
         known = {document.id for document in self._services.library.documents()}
         if call.id() not in known:
@@ -258,11 +189,6 @@ class Handlers:
     def _dismiss(self, call: Call, tab: Tab) -> Updates:
         self.jobs.dismiss(tab.conversation_id, call.id())
         return self.screen.side(tab)
-
-    def _language(self, call: Call, tab: Tab) -> Updates:
-        chosen = pick_language(chosen=str(call.data.get("value", "")), setting="", accept="")
-        shown = self.desk.show(call.session, replace(tab, language=chosen))
-        return self.screen.whole(shown, call.session)
 
     # Checks
 

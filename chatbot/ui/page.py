@@ -1,4 +1,4 @@
-"""The layout of the page and which event calls which handler. Decides nothing else."""
+"""Which event of the page calls which handler, and whose. Decides nothing else."""
 
 from __future__ import annotations
 
@@ -8,111 +8,29 @@ from typing import Any
 
 import gradio as gr
 
-from chatbot.errors import InputError
+from chatbot.errors import ChatbotError, InputError
+from chatbot.ui import endpoints
 from chatbot.ui.asks import Asks
 from chatbot.ui.calls import Call, checked_id
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import COOKIE
-from chatbot.ui.panel import new_chat_html
+from chatbot.ui.layout import TITLE, layout
 from chatbot.ui.people import People
 from chatbot.ui.screen import Updates
 
-TITLE = "Local Llama Chat"
-_LATEX = [
-    {"left": "$$", "right": "$$", "display": True},
-    {"left": "\\[", "right": "\\]", "display": True},
-    {"left": "\\(", "right": "\\)", "display": False},
-]
 # What the page's own memory of a browser gives to the load event.
 _ON_LOAD_JS = """(cid, language) => [
   new URLSearchParams(location.search).get('c') || '', localchat.saved('language')]"""
-# Tells the page's script how to reach the server; the handlers check everything again.
-_BRIDGE_JS = """
-localchat.connect((name, data) => trigger(name, data), server);
-// The events: 'act' 'retry' 'edit' 'uploaded'
-"""
 
 
 def build_page(people: People) -> gr.Blocks:
     """The whole page, wired to the handlers of whoever asks."""
     page = gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False)
     with page:
-        widgets = _layout(people)
+        widgets = layout(_server_functions(people))
         _Wiring(page, widgets, people).connect()
+        _public(people)
     return page
-
-
-def _layout(people: People) -> dict[str, Any]:
-    widgets: dict[str, Any] = {
-        "cid": gr.Textbox(visible="hidden", elem_id="cid"),
-        "lang": gr.Textbox(visible="hidden", elem_id="lang"),
-        "words": _html("words-box"),
-        "bridge": gr.HTML(
-            "",
-            js_on_load=_BRIDGE_JS,
-            elem_id="bridge",
-            server_functions=_server_functions(people),
-        ),
-        "timer": gr.Timer(1.0, active=False),
-    }
-    with gr.Row(elem_id="shell", equal_height=False):
-        with gr.Column(elem_id="side", scale=0, min_width=0):
-            _side(widgets)
-        with gr.Column(elem_id="main", scale=1, min_width=0):
-            _main(widgets)
-        with gr.Column(elem_id="panel", scale=0, min_width=0):
-            widgets["tabs"] = _html("panel-tabs")
-            for name in ("context", "summary", "facts", "memory", "settings"):
-                widgets[name] = _html(name)
-    return widgets
-
-
-def _side(widgets: dict[str, Any]) -> None:
-    _html("brand", f'<span class="mark" aria-hidden="true"></span><strong>{TITLE}</strong>')
-    widgets["new"] = gr.HTML(
-        new_chat_html("en"), elem_id="new-chat", js_on_load=None, apply_default_css=False
-    )
-    widgets["search"] = _html("search-box")
-    widgets["conversations"] = _html("conversations")
-    widgets["titles"] = _html("documents-title")
-    widgets["documents"] = _html("documents")
-    widgets["upload"] = _html("upload")
-    widgets["foot"] = _html("side-foot")
-
-
-def _main(widgets: dict[str, Any]) -> None:
-    widgets["top"] = _html("top")
-    widgets["chat"] = gr.Chatbot(
-        elem_id="chat",
-        show_label=False,
-        container=False,
-        height="100%",
-        buttons=[],
-        layout="bubble",
-        group_consecutive_messages=False,
-        allow_tags=False,
-        allow_file_downloads=False,
-        latex_delimiters=_LATEX,
-        feedback_options=None,
-    )
-    widgets["status"] = _html("status")
-    widgets["msg"] = gr.Textbox(
-        elem_id="msg",
-        show_label=False,
-        container=False,
-        lines=1,
-        max_lines=8,
-        interactive=True,
-        autofocus=True,
-        submit_btn=True,
-        stop_btn=False,
-        html_attributes=gr.InputHTMLAttributes(enterkeyhint="send"),
-    )
-    widgets["meter"] = _html("meter")
-
-
-def _html(elem_id: str, value: str = "") -> gr.HTML:
-    return gr.HTML(value, elem_id=elem_id, js_on_load=None, apply_default_css=False)
 
 
 def _server_functions(people: People) -> list[Callable[..., Any]]:
@@ -133,6 +51,30 @@ def _server_functions(people: People) -> list[Callable[..., Any]]:
             Asks.machine, Asks.meter, Asks.source, Asks.case,
         )
     ]  # fmt: skip
+
+
+def _public(people: People) -> None:
+    """The endpoints for scripts; all others are private."""
+
+    def ask(question: str, conversation: str, request: gr.Request) -> dict[str, Any]:
+        """Ask the model a question. `conversation` is an id, or "" for a new conversation."""
+        return _told(endpoints.ask, people, request, question, conversation)
+
+    def context(question: str, conversation: str, request: gr.Request) -> dict[str, Any]:
+        """The prompt that a question would have in a conversation, piece by piece."""
+        return _told(endpoints.context, people, request, question, conversation)
+
+    gr.api(ask, api_name="ask", concurrency_limit=None)
+    gr.api(context, api_name="context", concurrency_limit=None)
+
+
+def _told(
+    answer: Callable[..., dict[str, Any]], people: People, request: gr.Request, *given: object
+) -> dict[str, Any]:
+    try:
+        return answer(_handlers(people, request).services, *given)
+    except ChatbotError as error:
+        raise gr.Error(str(error), print_exception=False) from error
 
 
 def _handlers(people: People, request: gr.Request) -> Handlers:

@@ -1,0 +1,53 @@
+"""What scripts may ask the running program for: an answer, or the prompt that it would have.
+
+For gradio_client and plain HTTP; the page itself uses none of it. Knows no widget.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from chatbot.chat import TurnDone
+from chatbot.errors import EngineError, InputError
+from chatbot.interchange import citation_record, trace_record
+from chatbot.records import to_plain
+from chatbot.services import Services
+from chatbot.ui.calls import checked_id
+
+
+def ask(services: Services, question: str, conversation: str) -> dict[str, Any]:
+    """An answer with its citations, in a conversation of this id or a new one for "".
+
+    Raises InputError, and EngineError while there is no model.
+    """
+    _check(services, question)
+    cid = checked_id(conversation) or services.store.create_conversation().id
+    turn = None
+    with closing(services.chat.reply(cid, question)) as events:  # type: ignore[type-var]
+        for event in events:
+            turn = event.turn if isinstance(event, TurnDone) else turn
+    if turn is None:
+        raise EngineError("The reply did not come to an end; ask again.")
+    return {
+        "answer": turn.reply,
+        "conversation": cid,
+        "finish": turn.finish,
+        "citations": [citation_record(citation) for citation in turn.citations],
+        "notices": [notice.text for notice in turn.notices],
+        "usage": to_plain(turn.usage),
+    }
+
+
+def context(services: Services, question: str, conversation: str) -> dict[str, Any]:
+    """The prompt that a question would have; calls no model. Raises as `ask` does."""
+    _check(services, question)
+    return trace_record(services.chat.context(checked_id(conversation), question))
+
+
+def _check(services: Services, question: object) -> None:
+    if not isinstance(question, str) or not question.strip():
+        raise InputError("The question is empty; send one as text.")
+    status = services.engine.status
+    if status.state != "ready":
+        raise EngineError(f"The model is not ready: {status.message}")
