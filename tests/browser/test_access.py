@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from chatbot.users import add_user
 from tests.browser.person import Person, Site, person
 from tests.browser.test_memory_page import long_chat, show
 from tests.conftest import ROOT
@@ -76,3 +78,38 @@ def test_the_keyboard_alone_is_enough(tab: Person) -> None:
     expect(page.locator("#panel-tabs [data-tab=memory]")).to_be_focused()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
+
+
+def test_two_people_log_in_and_see_only_their_own(windows: Windows, folder: Path) -> None:
+    for name in ("anna", "bora"):
+        add_user(folder / "users.txt", name, "a long password")
+    own = Site(folder, auth=folder / "users.txt")
+    try:
+        tabs = {}
+        for name in ("anna", "bora"):
+            page = windows(locale="ko-KR" if name == "bora" else "en-US").new_page()
+            page.goto(own.url)
+            page.locator("[name=name]").fill(name)
+            page.locator("[name=password]").fill("a wrong one")
+            page.locator("button").click()
+            expect(page.locator("[role=alert]")).to_be_visible()
+            page.locator("[name=name]").fill(name)
+            page.locator("[name=password]").fill("a long password")
+            page.locator("button").click()
+            expect(page.locator("#language")).to_have_count(1)
+            tabs[name] = Person(page)
+        tabs["anna"].ask("The key lies under the stone script:plain")
+        expect(tabs["bora"].chats).to_have_count(0)
+        tabs["bora"].page.goto(tabs["anna"].page.url)
+        expect(tabs["bora"].toasts).to_be_visible()
+        expect(tabs["bora"].page.locator("body")).not_to_contain_text("under the stone")
+        tabs["anna"].write("more script:slow")
+        expect(tabs["anna"].last_reply()).to_contain_text("word1")
+        tabs["bora"].write("mine script:plain")
+        expect(tabs["bora"].page.locator(".pending")).to_contain_text("1개")
+        tabs["anna"].page.keyboard.press("Escape")
+        expect(tabs["bora"].feet).to_have_count(1)
+        tabs["bora"].page.locator("#side-foot form button").click()
+        expect(tabs["bora"].page.locator("[name=password]")).to_be_visible()
+    finally:
+        own.close()
