@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from chatbot.engine.base import EngineInfo
 from chatbot.engine.scripted import ScriptedEngine
-from chatbot.messages import RollingSummary
+from chatbot.messages import Fact, FoldDecision, RollingSummary
 from chatbot.services import build_services
 from chatbot.settings import Settings
 from chatbot.ui.server import launch
@@ -135,15 +135,34 @@ def pictures(browser: Browser) -> None:
 
 
 def folded(site: Site, open_tab: Callable[[], Person]) -> None:
-    """A chat whose oldest turn is folded."""
+    """A chat whose oldest turn is folded, with what the panel and the dialogs show of it."""
     tab = talk(open_tab(), korean=False)
-    summary = RollingSummary(
-        "The user asked when the lighthouse was built: in 1898, under Mary Ode.", 1, 21
-    )
-    site.services.store.save_summary(tab.conversation_id, summary)
+    store, chat = site.services.store, tab.conversation_id
+    turn = store.load(chat).turns[0]
+    facts = (
+        Fact("I look after the lighthouse of Carrick.", turn.id, turn.user[0].id, id="f1"),
+        Fact("The boat comes on the 16th.", turn.id, turn.user[0].id, pinned=True, id="f2",
+             earlier="The boat comes on the 14th."),
+        Fact("Answer briefly.", "", "", id="f3", edited=True),
+    )  # fmt: skip
+    text = "The user asked when the lighthouse was built: in 1898, under Mary Ode."
+    store.save_summary(chat, RollingSummary(text, 1, 21, facts))
+    tries = [
+        FoldDecision("2026-03-02T10:15:00", 1, False, None, ("invented: Tom Ode",), "Tom Ode..."),
+        FoldDecision("2026-03-02T10:15:04", 1, True, "model", ()),
+    ]
+    store.add_fold_decisions(chat, tries)
     tab.page.reload()
     tab.page.locator("#chat .foldline > summary").click()
+    tab.page.locator("#panel-tabs [data-tab=memory]").click()
+    tab.page.locator("#summary .decisions > summary").click()
     shoot(tab, "folded-en")
+    for name in ("machine", "settings"):
+        tab.page.locator(f"#panel-tabs [data-tab={name}]").click()
+        shoot(tab, f"{name}-en")
+    tab.page.locator("#chat .sources [data-act=source]").first.click()
+    expect(tab.page.locator("dialog mark.quoted")).to_be_visible()
+    shoot(tab, "source-en")
 
 
 class DemoLike(ScriptedEngine):
