@@ -20,6 +20,7 @@ from chatbot.messages import (
     FoldDecision,
     MemoryFigures,
     Message,
+    Notice,
     PromptTrace,
     RollingSummary,
     Segment,
@@ -31,6 +32,7 @@ from chatbot.saved_settings import read_saved, save
 from chatbot.settings import Settings, load_settings
 from chatbot.ui.fragments import reply_foot_html
 from chatbot.ui.i18n import why_text
+from chatbot.ui.lists import documents_html, shares_of
 from chatbot.ui.machine_html import Machine, live_html, machine_html, size_text
 from chatbot.ui.memory_html import facts_html, summary_html
 from chatbot.ui.options_html import LIVE, NAMES, Form, cost_of, options_html
@@ -39,7 +41,7 @@ from chatbot.ui.rows import messages
 from chatbot.ui.sentences import in_language
 from chatbot.ui.source_html import extent, find_quote, source_html
 from chatbot.ui.view import Part
-from retrieval.types import Citation, PageSpan
+from retrieval.types import Citation, DocumentInfo, PageSpan
 
 
 def text_of(html: str) -> str:
@@ -194,6 +196,18 @@ def test_the_meter_warns_of_what_would_be_left_out_only() -> None:
     folded = trace(Dropped(Segment("turn", 0, ""), "9 oldest turns: folded into the summary"))
     assert "no room" not in draft_meter_html("en", folded, 900, 1000)
     assert "more than fits" in draft_meter_html("en", None, 5000, 1000)
+
+
+def test_documents_say_whether_they_were_whole_in_the_last_prompt() -> None:
+    pieces = tuple(Segment("passage", 9, "x", document="a", document_id=d) for d in ("d1", "d1"))
+    made = replace(trace(), segments=pieces)
+    assert shares_of(made) == {"d1": 2} and shares_of(None) == {}
+    whole = replace(made, notices=(Notice("documents_whole", "Whole."),))
+    assert shares_of(whole) == {"d1": None}
+    row = DocumentInfo("d1", "a", "md", 1, 2, 9, 9, "", "")
+    assert "2 passages" in documents_html("en", [row], ["d1"], (), made)
+    assert "whole in the prompt" in documents_html("en", [row], ["d1"], (), whole)
+    assert "whole" not in documents_html("en", [row], [], (), whole), "it is switched off now"
 
 
 # ---- sentences ----

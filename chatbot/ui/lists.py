@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from chatbot.messages import PromptTrace
 from chatbot.store_queries import ConversationInfo
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, tr
@@ -70,19 +72,43 @@ def documents_html(
     documents: Sequence[DocumentInfo],
     used: Collection[str],
     jobs: Sequence[JobRow],
+    trace: PromptTrace | None = None,
 ) -> str:
-    """Files being read, then the documents, each with a switch for this chat and remove."""
+    """Files being read, then the documents, each with a switch for this chat and remove.
+
+    `trace` is of the newest prompt: it tells what of each document was in it.
+    """
     rows = "".join(_job(language, job) for job in jobs)
-    rows += "".join(_document(language, d, d.id in used) for d in documents)
+    shares = shares_of(trace)
+    rows += "".join(_document(language, d, d.id in used, shares) for d in documents)
     if not rows:
         return f'<p class="none">{esc(tr(language, "side.no_documents"))}</p>'
     return f'<ul class="items">{rows}</ul>'
 
 
-def _document(language: Language, document: DocumentInfo, is_used: bool) -> str:
+def shares_of(trace: PromptTrace | None) -> dict[str, int | None]:
+    """For each document in a prompt, how many passages of it; None for the whole of it."""
+    if trace is None:
+        return {}
+    count = Counter(s.document_id for s in trace.segments if s.kind == "passage" and s.document_id)
+    is_whole = any(notice.code == "documents_whole" for notice in trace.notices)
+    return {name: None if is_whole else number for name, number in count.items()}
+
+
+def _share(language: Language, share: int | None) -> str:
+    if share is None:
+        return tr(language, "document.whole")
+    return tr(language, "trace.count_passage" if share != 1 else "trace.one_passage", count=share)
+
+
+def _document(
+    language: Language, document: DocumentInfo, is_used: bool, shares: Mapping[str, int | None]
+) -> str:
     name, did = esc(document.name), esc(document.id)
     facts = [tr(language, "document.pages", count=document.pages)] if document.pages > 1 else []
     facts.append(tr(language, "document.tokens", count=document.tokens))
+    if is_used and document.id in shares:
+        facts.append(_share(language, shares[document.id]))
     if document.removed_lines:
         facts.append(tr(language, "document.removed_lines", count=document.removed_lines))
     warnings = "".join(

@@ -19,6 +19,7 @@
   const markTabs = () => {
     for (const button of document.querySelectorAll('#panel-tabs [role=tab]')) {
       const chosen = button.dataset.tab === tab;
+      if ((button.getAttribute('aria-selected') === 'true') === chosen && button.tabIndex === (chosen ? 0 : -1)) continue;
       button.setAttribute('aria-selected', chosen ? 'true' : 'false');
       button.tabIndex = chosen ? 0 : -1;
     }
@@ -214,10 +215,14 @@
     const log = document.querySelector('#chat [role=log]');
     if (!log || log.dataset.earlier) return;
     log.dataset.earlier = '1';
-    let asked = 0;
+    let asked = 0; let meant = 0;
+    // Only where a person scrolls: the page itself does, too, when another chat is opened.
+    for (const name of ['wheel', 'touchmove', 'pointerdown', 'keydown']) {
+      log.addEventListener(name, () => { meant = Date.now(); }, { passive: true });
+    }
     log.addEventListener('scroll', () => {
       const button = log.querySelector('.earlier button');
-      if (button && log.scrollTop < 40 && log.scrollHeight > log.clientHeight * 2 && Date.now() - asked > 1500) {
+      if (button && log.scrollTop < 40 && Date.now() - meant < 3000 && Date.now() - asked > 1500) {
         asked = Date.now();
         const height = log.scrollHeight;
         act('earlier', {});

@@ -109,9 +109,7 @@ class Screen:
 
     def meter(self, language: Language, conversation_id: str) -> str:
         """The meter without a draft: what the last prompt took."""
-        newest = self._services.store.last_turns(conversation_id, 1) if conversation_id else ()
-        trace = self._services.store.load_trace(newest[-1].id) if newest else None
-        return panel.meter_html(language, trace)
+        return panel.meter_html(language, self._newest_trace(conversation_id))
 
     def settings(self, tab: Tab, refused: dict[str, str] | None = None) -> str:
         """The form of the settings."""
@@ -144,6 +142,7 @@ class Screen:
             self._services.library.documents(),
             conversation.document_ids if conversation else (),
             self._jobs.rows(tab.conversation_id),
+            self._newest_trace(tab.conversation_id),
         )
 
     def top(self, tab: Tab, conversation: Conversation | None) -> str:
@@ -190,6 +189,10 @@ class Screen:
         turns = conversation.turns[-tab.shown :] if conversation else ()
         found = ((turn.id, self._services.store.load_trace(turn.id)) for turn in turns)
         return {turn_id: trace for turn_id, trace in found if trace is not None}
+
+    def _newest_trace(self, conversation_id: str) -> PromptTrace | None:
+        newest = self._services.store.last_turns(conversation_id, 1) if conversation_id else ()
+        return self._services.store.load_trace(newest[-1].id) if newest else None
 
     def _versions(self, conversation: Conversation | None) -> dict[str, tuple[Version, ...]]:
         return self._services.store.all_versions(conversation.id) if conversation else {}

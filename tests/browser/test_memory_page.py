@@ -283,3 +283,6 @@ def test_a_thousand_turns_open_fast_and_stream_without_touching_old_rows(
     expect(tab.last_reply()).to_contain_text("word30")
     assert tab.page.evaluate("old") == 0
     expect(tab.send_button).to_be_visible()
+    tab.page.locator("#chat [role=log]").hover()
+    tab.page.mouse.wheel(0, -100_000)
+    expect(tab.questions).to_have_count(60)
