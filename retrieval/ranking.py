@@ -20,18 +20,28 @@ STOP_FACTOR = 0.5
 """Words of a question's form, such as `who`, seldom stand in the answer; they count half."""
 ENDING_FACTOR = 0.3
 """The last pair of a Hangul word mostly is a particle or an ending with the syllable before it."""
+SYLLABLE_FACTOR = 0.3
+"""A Hangul syllable alone stands in many words that have nothing to do with each other."""
 SENTENCE_FACTOR = 1.0
 """What the best single sentence adds: an answer holds many of the question's words at once."""
 ADJACENT_FACTOR = 0.6
 """What two words add that stand side by side in the query and in the text: mostly names."""
+GLUED_ADJACENT_FACTOR = 3.0
+"""The same where one is of a glued script: its pairs also match inside of other words."""
+HEAD_FACTOR = 1.0
+"""What the first pair of such a word adds if a word of the text begins with it as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTerms:
-    """The terms of a query with what a match of each is worth, and neighbours among them."""
+    """The terms of a query with what a match of each is worth, and neighbours among them.
+
+    `heads` are the first pairs of its words in glued scripts.
+    """
 
     weights: Mapping[str, float]
     adjacent: frozenset[tuple[str, str]] = frozenset()
+    heads: frozenset[str] = frozenset()
 
 
 def query_factors(query: str) -> dict[str, float]:
@@ -52,14 +62,49 @@ def weigh(query: str, frequencies: Mapping[str, int], total: int) -> QueryTerms:
     `frequencies` says in how many of `total` texts a term stands; terms in none are left out.
     """
     weights = {
-        term: factor * math.log(1 + (total - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
+        term: factor
+        * (SYLLABLE_FACTOR if _is_syllable(term) else 1.0)
+        * math.log(1 + (total - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
         for term, factor in query_factors(query).items()
         if frequencies.get(term)
     }
-    words = [run[0] for run in lexical_runs(query) if not is_glued(run[0])]
+    words = word_heads([term for run in lexical_runs(query) for term in run])
     return QueryTerms(
-        weights, frozenset(pair for pair in pairwise(words) if all(t in weights for t in pair))
+        weights,
+        frozenset(pair for pair in pairwise(words) if all(t in weights for t in pair)),
+        frozenset(w for w in words if len(w) == 2 and is_glued(w) and w in weights),
     )
+
+
+def word_heads(terms: Sequence[str]) -> list[str]:
+    """One term for each word, in order: of a run in a glued script its first pair, or its only
+    character; other words whole.
+
+    `terms` are those of `lexical_terms`: all characters of a run come before its pairs, and a run
+    has one character more than pairs. So of the characters before some pairs, the last ones are
+    of the run of these pairs, and those before are runs of one character.
+    """
+    heads: list[str] = []
+    characters: list[str] = []
+    pairs: list[str] = []
+    for term in terms:
+        if len(term) == 2 and characters and is_glued(term):
+            pairs.append(term)
+            continue
+        if pairs or not is_glued(term):
+            heads += _heads_of(characters, pairs)
+            characters, pairs = [], []
+        if is_glued(term):
+            characters.append(term)
+        else:
+            heads.append(term)
+    return heads + _heads_of(characters, pairs)
+
+
+def _heads_of(characters: Sequence[str], pairs: Sequence[str]) -> list[str]:
+    if not pairs:
+        return list(characters)
+    return [*characters[: max(0, len(characters) - len(pairs) - 1)], pairs[0]]
 
 
 def score_texts(query: QueryTerms, texts: Sequence[Sequence[Sequence[str]]]) -> list[float]:
@@ -77,7 +122,7 @@ def score_texts(query: QueryTerms, texts: Sequence[Sequence[Sequence[str]]]) -> 
         scores.append(
             _bm25(query.weights, terms, n_terms / mean)
             + SENTENCE_FACTOR * best
-            + ADJACENT_FACTOR * _adjacency(query, terms)
+            + _kept_together(query, terms)
         )
     return scores
 
@@ -93,11 +138,21 @@ def _bm25(weights: Mapping[str, float], terms: Sequence[str], relative_length: f
     return sum(weights[t] * n * (K1 + 1) / (n + norm) for t, n in counts.items())
 
 
-def _adjacency(query: QueryTerms, terms: Sequence[str]) -> float:
-    if not query.adjacent:
+def _kept_together(query: QueryTerms, terms: Sequence[str]) -> float:
+    """What neighbours of the query add, and words that begin as its words do."""
+    if not query.adjacent and not query.heads:
         return 0.0
-    found = query.adjacent.intersection(pairwise(terms))
-    return sum((query.weights[a] + query.weights[b]) / 2 for a, b in found)
+    heads = word_heads(terms)
+    total = HEAD_FACTOR * sum(query.weights[head] for head in query.heads.intersection(heads))
+    for pair in query.adjacent.intersection(pairwise(heads)):
+        glued = is_glued(pair[0]) or is_glued(pair[1])
+        factor = GLUED_ADJACENT_FACTOR if glued else ADJACENT_FACTOR
+        total += factor * (query.weights[pair[0]] + query.weights[pair[1]]) / 2
+    return total
+
+
+def _is_syllable(term: str) -> bool:
+    return len(term) == 1 and "가" <= term <= "힣"
 
 
 def min_max(scores: Sequence[float]) -> list[float]:

@@ -10,7 +10,7 @@ import pytest
 
 from retrieval.embed import Embedder, ScriptedEmbedder
 from retrieval.pipeline import Library
-from retrieval.ranking import fuse, min_max, query_factors, score_texts, weigh
+from retrieval.ranking import fuse, min_max, query_factors, score_texts, weigh, word_heads
 from retrieval.search import Ranked, drop_contained
 from retrieval.types import Passage
 from retrieval.words import content_terms, lexical_terms
@@ -192,6 +192,26 @@ def test_rare_words_and_one_dense_sentence_win() -> None:
 
 def test_weights_stay_positive_in_the_smallest_collection() -> None:
     assert all(weight > 0 for weight in weigh("a b", {"a": 1, "b": 1}, 1).weights.values())
+
+
+def test_each_word_has_one_head() -> None:
+    terms = lexical_terms("쇼와 천황은 몇 대 왕 2017년 BTS 상")
+    assert word_heads(terms) == ["쇼와", "천황", "몇", "대", "왕", "2017", "년", "bts", "상"]
+    assert word_heads([]) == []
+
+
+def test_korean_words_that_begin_alike_and_stand_together_count_more() -> None:
+    """Pairs of syllables match inside of other words as well: 시행 in 도시행정."""
+    texts = ["도시행정의 역사와 전국민", "행정 시행의 역사 국민 전체", "국민 전체의 시행 역사"]
+    frequencies = {term: 1 for text in texts for term in lexical_terms(text)}
+    query = weigh("시행 역사", frequencies, 30)
+    inside, begins, together = score_texts(query, [[lexical_terms(text)] for text in texts])
+    assert inside < begins
+    assert inside < together
+    query = weigh("국민 전체", frequencies, 30)
+    apart, together, both = score_texts(query, [[lexical_terms(text)] for text in texts])
+    assert apart < min(together, both)
+
 
 
 def test_fusion_is_a_mix_of_stretched_scores() -> None:
