@@ -117,6 +117,23 @@ def test_figures_of_forms_stay() -> None:
     assert all(f"Total due: {at * 1371 % 977} EUR" in document.text for at in range(1, 15))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Valve number {at} is opened with a key of {wide} millimetres.",
+        "밸브 {at}번은 {wide}밀리미터 열쇠로만 연다.",
+    ],
+)
+def test_sentences_that_count_with_the_pages_stay(line: str) -> None:
+    """Other numbers make a whole sentence another statement, not another page."""
+    lines = [line.format(at=at, wide=at + 10) for at in range(1, 30)]
+    document = pdf(
+        [["Annual Report", lines[at - 1], *body(at), f"- {at} -"] for at in range(1, 30)]
+    )
+    assert all(one in document.text for one in lines)
+    assert document.removed_lines == 28 + 29
+
+
 def test_two_pages_lose_nothing() -> None:
     assert pdf([["Title", *body(1)], ["Title", *body(2)]]).removed_lines == 0
 

@@ -14,6 +14,8 @@ _ROUNDS = 3
 _MAX_MISSING = 30
 _NUMBER = re.compile(r"\d+")
 _ROMAN = re.compile(r"[ivxlc]+", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_SENTENCE_WORDS = 4
 
 Place = tuple[int, int]  # page, line
 
@@ -24,6 +26,7 @@ def running_lines(pages: Sequence[Sequence[str]]) -> set[Place]:
     A line is running when its text, with every number as `#`, stands at the edge (first or last
     three lines, since extraction may put the footer first) of at least three pages, another of
     them within four pages. Of lines that are all the same the first stays: it may be the title.
+    Whole sentences that differ in their numbers are not running lines, however these count.
     Headers of more lines are peeled off in a few rounds.
     """
     running: set[Place] = set()
@@ -62,6 +65,8 @@ def _round(pages: Sequence[Sequence[str]], known: set[Place]) -> tuple[set[Place
         group = _repeated(group, least)
         if "#" in key:
             group = _counting(group, pages, bare=not any(letter.isalpha() for letter in key))
+            if _is_sentence(key) and len({pages[page][line] for page, line in group}) > 1:
+                continue
         keeps = len({pages[page][line].strip() for page, line in group}) == 1
         found.update(group[1:] if keeps else group)
         first.update(group[:1] if keeps else ())
@@ -92,6 +97,11 @@ def _key(line: str) -> str:
     if len(text) > _MAX_CHARACTERS:
         return text
     return "#" if _ROMAN.fullmatch(text) else _NUMBER.sub("#", text).casefold()
+
+
+def _is_sentence(key: str) -> bool:
+    """Says something, so that other numbers make it another statement and not another page."""
+    return key.endswith((".", "!", "?", "。")) and len(_WORD.findall(key)) >= _SENTENCE_WORDS
 
 
 def _repeated(places: list[Place], least: int) -> list[Place]:
