@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tiny_llama import START_ID, finished, tiny_engine, tiny_model
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.decode import Reader
 from chatbot.engine.kv_layer import cache_bytes, new_cache
-from chatbot.engine.kv_policy import SINK_TOKENS, CachePolicy
+from chatbot.engine.kv_policy import LEAST_ROOM_TOKENS, SINK_TOKENS, CachePolicy
 from chatbot.engine.kv_snap import (
     OBSERVED_TOKENS,
     POOLED_TOKENS,
@@ -23,6 +24,7 @@ from chatbot.engine.kv_snap import (
     observed_queries,
 )
 from chatbot.engine.kv_store import PrefixStore
+from chatbot.engine.llama_step import llama_step
 from chatbot.engine.memory import CacheKind
 
 PROMPT = (START_ID, *(60 + (7 * n) % 180 for n in range(299)))
@@ -157,8 +159,58 @@ def test_reading_ahead_leaves_nothing_out(model: Any) -> None:
     finished(engine.generate(PROMPT, SamplingParams(max_tokens=1), conversation_id="a"))
     longer = (*PROMPT, 70, 71)
     made = finished(engine.generate(longer, SamplingParams(max_tokens=4), conversation_id="a"))
-    assert made.usage.cached_tokens == len(PROMPT)
+    assert made.usage.cached_tokens == len(longer) - OBSERVED_TOKENS
     assert made.usage.evicted_tokens == len(longer) - KEEP
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_all_vote_also_where_the_prompt_was_in_the_cache(steps: bool) -> None:
+    """Read ahead or asked again, a prompt keeps what it keeps after a fresh start."""
+    model = tiny_model()
+    if steps:
+        model.one_token = llama_step(model)
+    policy = CachePolicy(in_prompt="snapkv", prompt_keep_tokens=KEEP)
+    store = PrefixStore(
+        lambda: new_cache(model), bound_bytes=1 << 22, bytes_per_token=512, policy=policy
+    )
+    engine = tiny_engine(model, store=store)
+    params = SamplingParams(max_tokens=20)
+    cold = finished(engine.generate(PROMPT, params))
+    finished(engine.generate(PROMPT, SamplingParams(max_tokens=1), conversation_id="a"))
+    made = finished(engine.generate(PROMPT, params, conversation_id="a"))
+    assert made.usage.cached_tokens == len(PROMPT) - OBSERVED_TOKENS
+    assert made.token_ids == cold.token_ids
+
+
+def test_a_long_reply_stays_at_positions_of_the_window(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left out of the prompt makes room in the cache, but no more positions."""
+    policy = CachePolicy(in_prompt="snapkv", prompt_keep_tokens=KEEP)
+    window = len(PROMPT) + LEAST_ROOM_TOKENS
+    store = PrefixStore(
+        lambda: new_cache(model),
+        bound_bytes=1 << 22,
+        bytes_per_token=512,
+        policy=policy,
+        window_tokens=window,
+    )
+    engine = tiny_engine(model, store=store, window_tokens=window)
+    engine._info = replace(engine.info, replies_outgrow=True)
+    positions = []
+    read = Reader.read
+
+    def watched(self: Reader, token_ids: Sequence[int]) -> torch.Tensor:
+        logits = read(self, token_ids)
+        positions.append(self._position)
+        return logits
+
+    monkeypatch.setattr(Reader, "read", watched)
+    monkeypatch.setattr(engine, "_stop_ids", frozenset())
+    made = finished(engine.generate(PROMPT, SamplingParams(max_tokens=150)))
+    assert len(made.token_ids) == 150
+    assert max(positions) == window
+    assert [n.code for n in made.notices] == ["memory_prompt_evicted", "memory_evicted_in_reply"]
 
 
 def test_other_layouts_are_read_whole(model: Any) -> None:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chatbot.engine.decode import Reader, TokenReader
+from chatbot.engine.kv_layer import truncate
 from chatbot.engine.kv_none import UncachedReader
 from chatbot.engine.kv_policy import CachePolicy
 from chatbot.engine.kv_sink import can_drop_middle
-from chatbot.engine.kv_snap import SnapReader
+from chatbot.engine.kv_snap import OBSERVED_TOKENS, SnapReader, can_observe, least_kept
 from chatbot.errors import EngineError
 
 
@@ -28,6 +29,8 @@ class Lease:
     """Prompt and reply together at most."""
     limit_tokens: int = 0
     """What the cache may hold; less than `total_tokens` where the bound has no room for all."""
+    window_tokens: int | None = None
+    """Positions that there are; None: as many as the cache may hold."""
     reserved_bytes: int = 0
     is_exact: bool = True
     """What is held is bit for bit what a fresh start would hold."""
@@ -58,11 +61,23 @@ class Lease:
         # A prompt that is read ahead is for the next one to begin with, so it stays whole.
         replies = self.total_tokens > self.prompt_tokens + 1
         if self.policy.in_prompt == "snapkv" and replies:
-            keep = self.policy.prompt_keep_tokens
-            return SnapReader(
-                model, self.cache, self.held_ids, limit_tokens=limit, keep_tokens=keep
-            )
+            return self._snap_reader(model, limit)
         return Reader(model, self.cache, self.held_ids, limit_tokens=limit)
+
+    def _snap_reader(self, model: Any, limit_tokens: int) -> SnapReader:
+        keep = self.policy.prompt_keep_tokens
+        if self.prompt_tokens > least_kept(keep) and can_observe(model, self.cache):
+            # All that vote are read, so that the same is kept as after a fresh start.
+            self.held_ids = self.held_ids[: self.prompt_tokens - OBSERVED_TOKENS]
+            truncate(self.cache, len(self.held_ids))
+        return SnapReader(
+            model,
+            self.cache,
+            self.held_ids,
+            limit_tokens=limit_tokens,
+            keep_tokens=keep,
+            window_tokens=self.window_tokens,
+        )
 
     def keep(self, token_ids: Sequence[int] | None) -> None:
         """Let the store have the cache back at the end; it holds exactly `token_ids`.

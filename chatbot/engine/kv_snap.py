@@ -41,10 +41,13 @@ class SnapReader(Reader):
         *,
         limit_tokens: int,
         keep_tokens: int,
+        window_tokens: int | None = None,
     ) -> None:
+        """`window_tokens` bounds positions: those that are left out count among them."""
         super().__init__(model, cache, held_ids, limit_tokens=limit_tokens)
         self._left_out_tokens = 0
-        self._keep_tokens = max(keep_tokens, SINK_TOKENS + OBSERVED_TOKENS)
+        self._keep_tokens = least_kept(keep_tokens)
+        self._window_tokens = window_tokens or limit_tokens
 
     def notices(self) -> tuple[Notice, ...]:
         """See `TokenReader`."""
@@ -71,8 +74,17 @@ class SnapReader(Reader):
         # Counted first: a cache that was changed by half is that of no prompt either.
         self._left_out_tokens = len(prompt_ids) - self._keep_tokens
         self.dropped_tokens += self._left_out_tokens
+        # The next position is still that behind the whole prompt, so with room in the cache for
+        # more, a reply would go on at positions that the model was not trained for.
+        room = self._window_tokens - self._left_out_tokens
+        self._limit_tokens = min(self._limit_tokens or room, room)
         keep_important(self._model, self.cache, queries, self._keep_tokens)
         yield self.read_tokens, logits
+
+
+def least_kept(keep_tokens: int) -> int:
+    """What is kept of a prompt at least: those that vote, and the first few."""
+    return max(keep_tokens, SINK_TOKENS + OBSERVED_TOKENS)
 
 
 def can_observe(model: Any, cache: Any) -> bool:

@@ -132,6 +132,7 @@ class PrefixStore:
                 prompt_tokens=len(prompt_ids),
                 total_tokens=total_tokens,
                 limit_tokens=limit,
+                window_tokens=self._window_tokens,
                 reserved_bytes=max(capacity_tokens(limit) * self._bytes_per_token, least),
                 is_exact=held.is_exact if held else True,
                 policy=self._policy,
