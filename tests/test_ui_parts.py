@@ -67,7 +67,7 @@ def test_facts_name_their_turn_their_past_and_who_wrote_them() -> None:
     chat = Conversation("c", turns=(turn(1), turn(2)), summary=RollingSummary("", 0, 0, facts))
     html = facts_html("en", chat)
     assert 'data-act="goto" data-id="t2"' in html and "turn 2" in html
-    assert "before: We meet on 14 March." in html and "added by you" in html
+    assert "before: <s>We meet on 14 March.</s>" in html and "added by you" in html
     assert html.count('aria-pressed="true"') == 1
     assert "added by you" not in facts_html("ko", chat) and facts_html("en", None) == ""
 

@@ -65,8 +65,8 @@ def _fact(language: Language, fact: Fact, numbers: Mapping[str, int]) -> str:
     fid, text = esc(fact.id), esc(fact.text)
     notes = []
     if fact.earlier:
-        earlier = esc(tr(language, "memory.earlier", text=fact.earlier))
-        notes.append(f'<span class="earlier-value">{earlier}</span>')
+        before = esc(tr(language, "memory.earlier"))
+        notes.append(f"<span>{before} <s>{esc(fact.earlier)}</s></span>")
     if fact.turn_id in numbers:
         source = esc(tr(language, "memory.turn", number=numbers[fact.turn_id]))
         notes.append(
@@ -110,7 +110,8 @@ def _history(language: Language, decisions: Sequence[FoldDecision]) -> str:
 def _decision(language: Language, decision: FoldDecision) -> str:
     kind = "accepted" if decision.accepted else "refused"
     verdict = esc(tr(language, f"memory.{kind}_short"))
-    turns = esc(tr(language, "memory.oldest", count=decision.covers))
+    key = "memory.oldest" if decision.covers != 1 else "memory.one_oldest"
+    turns = esc(tr(language, key, count=decision.covers))
     reasons = "".join(f"<li>{esc(why_text(language, reason))}</li>" for reason in decision.reasons)
     candidate = ""
     if decision.candidate:

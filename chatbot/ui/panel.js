@@ -38,7 +38,8 @@
     const turn = turnOf(button);
     const asked = await ask('question_text', { turn });
     if (asked.text === undefined) return;
-    const cut = asked.later ? word('edit.text').replace('{count}', asked.later) : word('edit.text_none');
+    const key = { 0: 'edit.text_none', 1: 'edit.text_one' }[asked.later] || 'edit.text';
+    const cut = word(key).replace('{count}', asked.later);
     const text = await dialog({ title: word('edit.title'), text: cut, button: word('edit.send'),
       value: asked.text, lines: 6 });
     if (text && text.trim()) localchat.trigger('edit', { turn, text });

@@ -17,29 +17,32 @@ _WORDS = (
     "dialog.cancel", "dialog.rename", "dialog.rename_title", "dialog.delete", "dialog.delete_text",
     "dialog.remove", "dialog.remove_text",
     "upload.sending", "chat.copied", "trace.loading", "box.label", "box.send", "box.stop",
-    "dialog.save", "dialog.close", "edit.title", "edit.text", "edit.text_none", "edit.send",
+    "dialog.save", "dialog.close", "edit.title", "edit.text", "edit.text_none", "edit.text_one",
+    "edit.send",
     "forget.title", "forget.text", "forget.button", "memory.edit_summary", "memory.edit_fact",
     "memory.add", "memory.delete_text", "side.delete", "source.title",
     "keys.title", "keys.list",
 )  # fmt: skip
 
 
-def top_html(language: Language, title: str, machine: Machine) -> str:
+def top_html(language: Language, title: str, machine: Machine, *, has_chat: bool = True) -> str:
     """The line over the chat: menu, title, model, and what can be done with the chat."""
     shown = esc(title or tr(language, "chat.untitled"))
     return (
         f"{_bar_button(language, 'menu', 'menu', 'top.menu')}"
         f'<h1 title="{shown}">{shown}</h1>{_chip(language, machine)}'
-        f"{_save_button(language, 'md', 'export')}{_save_button(language, 'json', 'export-json')}"
+        f"{_save_button(language, 'md', 'export', has_chat)}"
+        f"{_save_button(language, 'json', 'export-json', has_chat)}"
         f"{_bar_button(language, 'panel', 'panel', 'top.panel')}"
     )
 
 
-def _save_button(language: Language, form: str, elem_id: str) -> str:
+def _save_button(language: Language, form: str, elem_id: str, is_possible: bool) -> str:
     label = esc(tr(language, f"top.export_{form}"))
     return (
         f'<button type="button" class="act save" data-act="export" data-format="{form}" '
-        f'id="{elem_id}" title="{label}" aria-label="{label}">{icon("export")}'
+        f'id="{elem_id}" title="{label}" aria-label="{label}"{"" if is_possible else " disabled"}>'
+        f"{icon('export')}"
         f"<span>{form}</span></button>"
     )
 

@@ -148,7 +148,8 @@ class Screen:
     def top(self, tab: Tab, conversation: Conversation | None) -> str:
         """The line over the chat."""
         title = conversation.title if conversation else ""
-        return panel.top_html(tab.language, title, self._machine())
+        has_chat = conversation is not None
+        return panel.top_html(tab.language, title, self._machine(), has_chat=has_chat)
 
     def status(self, tab: Tab) -> str:
         """The strip that tells how far the model is."""

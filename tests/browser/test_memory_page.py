@@ -103,7 +103,7 @@ def test_an_edited_question_cuts_what_follows_and_its_versions_come_back(
         tab.ask(text)
     tab.feet.nth(1).locator("[data-act=edit]").click()
     dialog = tab.page.locator("dialog")
-    expect(dialog).to_contain_text("1 later turns are cut off")
+    expect(dialog).to_contain_text("1 later turn is cut off")
     expect(dialog.locator("textarea")).to_have_value("two script:plain")
     dialog.locator("textarea").fill("other script:code")
     dialog.locator("[data-confirm]").click()
