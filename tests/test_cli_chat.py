@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli import KEYWORDS_ONLY, Outcome, UseScript, inside
 
-from chatbot.engine.base import Engine
+from chatbot.engine.base import Engine, EngineEvent, Finished
 from chatbot.engine.lazy import LazyEngine, LoadHandle
+from chatbot.engine.scripted import ScriptedEngine
 from chatbot.errors import ModelError
+from chatbot.messages import Notice
 
 
 @pytest.fixture
@@ -101,3 +105,26 @@ def test_a_wrong_command_is_one_sentence_and_the_chat_goes_on(
     assert outcome.code == 1
     assert outcome.out == "An answer.\n"
     assert named in outcome.err and "Traceback" not in outcome.err
+
+
+def test_a_reply_stopped_by_memory_is_shown_as_that(
+    piped: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What happened to a reply comes with its end; the reply so far is there and no failure."""
+    generate = ScriptedEngine.generate
+    steps = Notice("memory_evict_idle", "Caches were dropped."), Notice("memory_stopped", "Gone.")
+
+    def short(self: ScriptedEngine, *given: Any, **options: Any) -> Iterator[EngineEvent]:
+        for event in generate(self, *given, **options):
+            ended = isinstance(event, Finished)
+            yield replace(event, finish="memory", notices=steps) if ended else event
+
+    monkeypatch.setattr(ScriptedEngine, "generate", short)
+    outcome = piped("Hello?")
+    assert outcome.out == "An answer.\n"
+    assert [line for line in outcome.err.splitlines() if "Caches" in line or "Gone" in line] == [
+        "Caches were dropped.",
+        "Gone.",
+    ]
+    assert "stopped by memory" in outcome.err and "failed" not in outcome.err
+    assert outcome.code == 0

@@ -11,7 +11,7 @@ from types import FrameType
 from chatbot.chat_events import ChatEvent, NoticeEvent, Queued, TurnDone
 from chatbot.console import Console
 from chatbot.engine.base import TextDelta
-from chatbot.messages import Turn
+from chatbot.messages import Notice, Turn
 
 
 def follow(events: Iterator[ChatEvent], console: Console, *, streamed: bool) -> Turn:
@@ -20,12 +20,14 @@ def follow(events: Iterator[ChatEvent], console: Console, *, streamed: bool) -> 
     Notices go to stderr; the text goes to stdout while it comes if `streamed`.
     """
     turn: Turn | None = None
+    told: list[Notice] = []
     written = ""
     for event in events:
         if isinstance(event, TextDelta) and streamed:
             written = event.text
             console.result(event.text, end="")
         elif isinstance(event, NoticeEvent):
+            told.append(event.notice)
             console.note(event.notice.text)
         elif isinstance(event, Queued):
             console.progress(f"Waiting for {event.position} other replies.")
@@ -34,6 +36,10 @@ def follow(events: Iterator[ChatEvent], console: Console, *, streamed: bool) -> 
     assert turn is not None, "a reply ends with TurnDone"
     if written and not written.endswith("\n"):
         console.result()
+    for notice in turn.notices:
+        # What memory did to a reply is known at its end only.
+        if notice not in told:
+            console.note(notice.text)
     return turn
 
 

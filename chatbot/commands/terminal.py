@@ -96,6 +96,8 @@ class Terminal:
             self._console.note("(stopped)")
         elif turn.finish == "length":
             self._console.note("(the reply reached --reply-tokens)")
+        elif turn.finish == "memory" and turn.reply:
+            self._console.note("(stopped by memory; the reply so far is kept, /retry asks again)")
         elif turn.finish in ("error", "memory"):
             raise EngineError("The reply failed; /retry asks again.")
 
