@@ -201,6 +201,25 @@ def test_always_is_checked_after_every_turn_and_a_case_may_set_its_own_limit(
     assert run_one(tmp_path, turns, own, head).status == "passed"
 
 
+@pytest.mark.parametrize(
+    "always",
+    [
+        "    always: [{in-prompt: hi}, {in-prompt: never said}]\n",
+        f"    always: [{{not-contains: {'a' * 80}b}}, {{not-contains: {'a' * 80}c}}]\n",
+        "    always: [{prompt-tokens: 500}, {prompt-tokens: {min: 400}}]\n",
+    ],
+)
+def test_no_assertion_of_always_takes_the_place_of_another(always: str, tmp_path: Path) -> None:
+    turns = f"      - {{user: hi, reply: {'a' * 80}c}}\n"
+    assert run_one(tmp_path, turns, always).status == "failed"
+    assert run_one(tmp_path, turns, "", f"defaults:\n{always[2:]}").status == "failed"
+
+
+def test_a_character_in_two_escapes_is_one(tmp_path: Path) -> None:
+    turns = '      - {user: "\\ud83d\\ude00", reply: {behaviour: echo}, assert: [contains: 😀]}\n'
+    assert run_one(tmp_path, turns).status == "passed"
+
+
 def test_repeat_counts_and_copies_make_one_long_message(tmp_path: Path) -> None:
     turns = "      - {user: 'number {i}', repeat: 3, reply: {behaviour: echo}}\n"
     turns += ASK.format("last", "{behaviour: echo}", "in-prompt: number 3, stored-turns: 4")

@@ -9,7 +9,7 @@ from chatbot.regression.checks_limits import BUILT_IN, LIMIT_RULES
 from chatbot.regression.checks_memory import MEMORY_RULES
 from chatbot.regression.checks_text import TEXT_RULES
 from chatbot.regression.faults import shown, unknown
-from chatbot.regression.rules import Assertion, Rule
+from chatbot.regression.rules import Assertion, Bounds, Rule
 from chatbot.regression.yaml_lines import Located, Place
 
 RULES: dict[str, Rule] = {**TEXT_RULES, **MEMORY_RULES, **LIMIT_RULES}
@@ -28,6 +28,22 @@ def built_in() -> tuple[Assertion, ...]:
     return tuple(
         Assertion(name, False, value, value, RULES[name], "built in", 0) for name, value in BUILT_IN
     )
+
+
+def layered(*layers: Sequence[Assertion]) -> tuple[Assertion, ...]:
+    """Assertions of a case, its file and all suites: a limit replaces those of later layers.
+
+    Only limits replace each other: two texts that must be in the prompt are two assertions.
+    """
+    kept: list[Assertion] = []
+    for layer in layers:
+        limited = {(one.name, one.negated) for one in kept if _is_limit(one)}
+        kept += [one for one in layer if (one.name, one.negated) not in limited]
+    return tuple(kept)
+
+
+def _is_limit(one: Assertion) -> bool:
+    return one.is_invariant and isinstance(one.value, Bounds | bool)
 
 
 def _read(located: Located, place: Place, item: Any) -> Assertion:

@@ -14,9 +14,9 @@ from chatbot.errors import InputError
 from chatbot.interchange import read_conversation
 from chatbot.messages import Conversation
 from chatbot.regression import schema
-from chatbot.regression.assertions import built_in, read_assertions
+from chatbot.regression.assertions import built_in, layered, read_assertions
 from chatbot.regression.digest import digest
-from chatbot.regression.faults import SuiteError
+from chatbot.regression.faults import SuiteError, shown
 from chatbot.regression.rules import Assertion
 from chatbot.regression.schema import Defaults, ReplyScript
 from chatbot.regression.steps import Step, read_step
@@ -144,7 +144,7 @@ class _Maker:
             file=located.file,
             line=located.line((*place, "id")),
             steps=steps,
-            always=_without_repeats((*always, *self._always, *built_in())),
+            always=layered(always, self._always, built_in()),
             samples=case.samples or own.samples,
             pass_rate=case.pass_rate or own.pass_rate,
             seed=own.seed if case.seed is None else case.seed,
@@ -166,10 +166,15 @@ class _Maker:
         given, at = case.documents, (*place, "documents")
         if given is None:
             given, at = self._defaults.documents, ("defaults", "documents")
-        return tuple(
-            SuiteDocument(inside(self._located, (*at, n), self._folder, path), Path(path).name)
-            for n, path in enumerate(given)
-        )
+        documents: dict[str, SuiteDocument] = {}
+        for n, written in enumerate(given):
+            path, name = inside(self._located, (*at, n), self._folder, written), Path(written).name
+            if name in documents:
+                # In the library the second would take the place of the first.
+                sentence = f"a document {shown(name)} is there already; rename one of them."
+                raise self._located.fault((*at, n), sentence)
+            documents[name] = SuiteDocument(path, name)
+        return tuple(documents.values())
 
     def _history(self, case: schema.Case, place: Place) -> Conversation | None:
         if case.history is None:
@@ -202,27 +207,18 @@ def inside(located: Located, place: Place, folder: Path, written: str) -> Path:
     try:
         path = (folder / written).resolve()
         is_file = path.is_file()
-    except (OSError, ValueError) as error:
-        raise located.fault(place, f"{written!r} is not a path; check it.") from error
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: links in a circle
+        raise located.fault(place, f"{shown(written)} is not a path; check it.") from error
     if not path.is_relative_to(folder.resolve()):
-        sentence = f"{written!r} lies outside the suite's folder; put it into the folder."
+        sentence = f"{shown(written)} lies outside the suite's folder; put it into the folder."
         raise located.fault(place, sentence)
     if not is_file:
-        raise located.fault(place, f"there is no file {written!r} in the suite's folder.")
+        raise located.fault(place, f"there is no file {shown(written)} in the suite's folder.")
     return path
 
 
 def _shown_path(name: str, included: str) -> str:
     return str(Path(name).parent / included)
-
-
-def _without_repeats(assertions: Sequence[Assertion]) -> tuple[Assertion, ...]:
-    """The first of each name wins among invariants: a case may set another limit."""
-    kept: dict[tuple[str, bool, str], Assertion] = {}
-    for one in assertions:
-        key = (one.name, one.negated, "" if one.is_invariant else one.text)
-        kept.setdefault(key, one)
-    return tuple(kept.values())
 
 
 __all__ = ["Case", "ReplyScript", "Suite", "SuiteDocument", "SuiteError", "load_suites"]
