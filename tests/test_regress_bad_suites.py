@@ -78,6 +78,26 @@ MISTAKES: dict[str, tuple[str | bytes, int, str]] = {
         "no 'assert'",
     ),
     "nothing_to_say": (CASE + "    turns:\n      - assert: []\n", 6, "needs 'user'"),
+    "half_a_character": (CASE + '    turns:\n      - user: "\\ud800"\n', 6, "half a character"),
+    "half_a_character_in_a_pattern": (ASSERT + 'regex: "\\ud800"', 8, "half a character"),
+    "number_without_end": (CASE + "    seed: 0x" + "f" * 6000 + "\n" + TURN, 5, "too large"),
+    "seed_too_large": (CASE + "    seed: 9999999999999999999\n" + TURN, 5, "at most"),
+    "links_in_a_circle": (CASE + "    documents: [circle.txt]\n" + TURN, 5, "is not a path"),
+    "name_without_end": (CASE + f"    documents: [{'a' * 5000}]\n" + TURN, 5, "is not a path"),
+    "documents_of_one_name": (
+        CASE + "    documents: [own.txt, sub/own.txt]\n" + TURN,
+        5,
+        "a document 'own.txt' is there already",
+    ),
+    "message_of_a_gigabyte": (
+        CASE + f"    turns:\n      - user: {'a' * 10_000}\n        copies: 100000\n",
+        7,
+        "10,000,000 characters at most",
+    ),
+    "unknown_key_named_str": ("str: 1\n" + CASE + TURN, 1, "unknown key 'str'"),
+    "similar_with_a_mapping": (ASSERT + "similar: {to: x, min: {max: 0.2}}", 8, "from 0 to 1"),
+    "cites_page_0": (ASSERT + "cites: 'a.txt#0'", 8, "NAME#PAGE"),
+    "cites_a_page_without_end": (ASSERT + f"cites: 'a.txt#{'9' * 5000}'", 8, "NAME#PAGE"),
     "cites_no_page": (ASSERT + "cites: 'a.txt#one'", 8, "NAME#PAGE"),
 }
 
@@ -89,6 +109,10 @@ def test_a_mistake_is_one_sentence_with_file_and_line(name: str, tmp_path: Path)
     folder.mkdir()
     (tmp_path / "out.txt").write_text("secret", encoding="utf-8")
     (folder / "link.txt").symlink_to(tmp_path / "out.txt")
+    (folder / "circle.txt").symlink_to("circle.txt")
+    (folder / "sub").mkdir()
+    for own in (folder / "own.txt", folder / "sub" / "own.txt"):
+        own.write_text("The fee is 30 euros.", encoding="utf-8")
     (folder / "other.yaml").write_text("version: 1\ninclude: [suite.yaml]\n", encoding="utf-8")
     (folder / "bad.yaml").write_text("version: 1\ncases:\n  - idd: a\n", encoding="utf-8")
     path = folder / "suite.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from chatbot.regression.checks_text import fact
@@ -9,6 +10,8 @@ from chatbot.regression.observation import Observation
 from chatbot.regression.rules import Bounds, Rule, Verdict, a_text, bounds
 from chatbot.regression.texts import excerpt, holds
 from retrieval.types import Citation
+
+_PAGE = re.compile(r"[1-9][0-9]{0,8}")
 
 
 class Source(NamedTuple):
@@ -91,8 +94,8 @@ def _read_source(value: Any) -> Source:
         document, mark, number = a_text(value).rpartition("#")
         if not mark:
             return Source(value, None, None)
-        if not number.isdecimal() or not document:
-            raise ValueError("the name of a document, or NAME#PAGE")
+        if not _PAGE.fullmatch(number) or not document:
+            raise ValueError("the name of a document, or NAME#PAGE with a page from 1")
         return Source(document, int(number), None)
     if not isinstance(value, dict) or set(value) - {"document", "page", "quote"}:
         raise ValueError("NAME, NAME#PAGE, or a mapping of document, page and quote")

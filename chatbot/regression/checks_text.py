@@ -93,7 +93,9 @@ def _read_similar(value: Any) -> Similar:
     if not isinstance(value, dict) or set(value) - {"to", "min"} or "to" not in value:
         raise ValueError("a text, or a mapping of to and min")
     least = bounds("min", share=True)(value.get("min", SIMILAR_ENOUGH)).least
-    return Similar(a_text(value["to"]), least or 0.0)
+    if least is None or isinstance(value.get("min"), dict):
+        raise ValueError("a mapping whose min is a number from 0 to 1")
+    return Similar(a_text(value["to"]), least)
 
 
 def one_of(what: str, known: Sequence[str]) -> Any:

@@ -14,6 +14,8 @@ from chatbot.regression.faults import shown, unknown
 from chatbot.regression.yaml_lines import Located, Place
 
 Settings = dict[str, Any]
+MAX_SEED = 2**62
+"""With the number of a sample added, still a seed that torch takes."""
 Texts = tuple[StrictStr, ...]
 Assertions = list[Any]
 Behaviour = Literal[
@@ -66,7 +68,7 @@ class Defaults(_Strict):
 
     samples: StrictInt = Field(1, ge=1, le=1_000)
     pass_rate: float = Field(1.0, gt=0.0, le=1.0)
-    seed: StrictInt = Field(1, ge=0)
+    seed: StrictInt = Field(1, ge=0, le=MAX_SEED)
     timeout_s: float = Field(300.0, gt=0.0, le=86_400.0)
     settings: Settings = Field(default_factory=dict)
     always: Assertions = Field(default_factory=list)
@@ -90,7 +92,7 @@ class Case(_Strict):
     settings: Settings = Field(default_factory=dict)
     samples: StrictInt | None = Field(None, ge=1, le=1_000)
     pass_rate: float | None = Field(None, gt=0.0, le=1.0)
-    seed: StrictInt | None = Field(None, ge=0)
+    seed: StrictInt | None = Field(None, ge=0, le=MAX_SEED)
     timeout_s: float | None = Field(None, gt=0.0, le=86_400.0)
     always: Assertions = Field(default_factory=list)
     reply: StrictStr | ReplyScript | None = None
@@ -137,7 +139,7 @@ def _fault(located: Located, error: ValidationError) -> Exception:
     first = errors[0]
     if len(errors) > 1 and isinstance(first["input"], str) is False and "str" in first["loc"]:
         first = errors[1]
-    place = tuple(part for part in first["loc"] if part not in ("str", "ReplyScript"))
+    place = _place(first["loc"])
     key = str(place[-1]) if place else "the suite"
     if first["type"] == "extra_forbidden":
         return located.fault(place, unknown("key", key, _known(place)))
@@ -145,6 +147,15 @@ def _fault(located: Located, error: ValidationError) -> Exception:
         return located.fault(place, f"'{key}' is missing{_MISSING.get(key, '')}.")
     wanted = _wanted(key, first["type"], first)
     return located.fault(place, f"{_named(place)} must be {wanted}, not {shown(first['input'])}.")
+
+
+def _place(found: Place) -> Place:
+    """Without the members of the union that a reply may be."""
+    return tuple(
+        part
+        for n, part in enumerate(found)
+        if not (n and found[n - 1] == "reply" and part in ("str", "ReplyScript"))
+    )
 
 
 _MISSING = {

@@ -24,6 +24,7 @@ _TAKES: dict[str, tuple[str, ...]] = {
     "retry": ("stop_after_tokens", "close_after_tokens", "reply", "assert"),
     "upload": ("name",),
 }
+MAX_MESSAGE_CHARACTERS = 10_000_000
 _TEXT_NEEDED = ("says", "slow", "stall", "endless", "chance", "by-temperature")
 
 
@@ -65,6 +66,9 @@ def read_step(
 ) -> Step:
     """A step out of what is written. Raises SuiteError for keys that do not go together."""
     _check_keys(located, place, turn)
+    if len(turn.user or "") * turn.copies > MAX_MESSAGE_CHARACTERS:
+        sentence = f"one message has {MAX_MESSAGE_CHARACTERS:,} characters at most; copy it less."
+        raise located.fault((*place, "copies"), sentence)
     reply = _reply(default_reply if turn.reply is None else turn.reply)
     if reply.behaviour in _TEXT_NEEDED and not reply.text:
         sentence = f"a reply that {reply.behaviour} needs a text."

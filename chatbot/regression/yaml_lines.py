@@ -17,6 +17,7 @@ from chatbot.regression.faults import SuiteError, shown
 MAX_FILE_BYTES = 2 << 20
 MAX_VALUES = 100_000
 MAX_DEPTH = 40
+MAX_BITS = 128
 Place = tuple[str | int, ...]
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = {_TAG + kind for kind in ("str", "int", "float", "bool", "null")}
@@ -44,13 +45,14 @@ class Located:
 def read_yaml(path: Path, name: str) -> Located:
     """Parse a file; `name` is what it is called in sentences. Raises SuiteError."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            sentence = f"the file has more than {MAX_FILE_BYTES >> 20} MiB; split it up."
-            raise SuiteError(name, 1, sentence)
-        data = path.read_bytes()
+        with path.open("rb") as file:  # a device or a pipe has no size
+            data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         reason = error.strerror or "it cannot be read"
         raise SuiteError(name, 1, f"the suite cannot be read: {reason}.") from error
+    if len(data) > MAX_FILE_BYTES:
+        sentence = f"the file has more than {MAX_FILE_BYTES >> 20} MiB; split it up."
+        raise SuiteError(name, 1, sentence)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -104,6 +106,7 @@ class _Reader:
             if key_node.tag != _TAG + "str":
                 sentence = f"the key {shown(key)} is not a text; put it in quotes."
                 raise SuiteError(self._located.file, line, sentence)
+            key = self._text(key, line)
             if key in result:
                 sentence = f"the key {key!r} is there twice; keep one."
                 raise SuiteError(self._located.file, line, sentence)
@@ -112,15 +115,27 @@ class _Reader:
         return result
 
     def _scalar(self, node: yaml.Node, line: int) -> Any:
-        if _is_meant_as_text(node):
-            return node.value
+        if node.tag == _TAG + "str" or _is_meant_as_text(node):
+            return self._text(node.value, line)
         if node.tag not in _PLAIN_TAGS:
             sentence = f"{shown(node.value)} is read as something else than text; put it in quotes."
             raise SuiteError(self._located.file, line, sentence)
         try:
-            return self._constructor.construct_object(node)
+            value = self._constructor.construct_object(node)
         except ValueError as error:
             sentence = f"{shown(node.value)} is no number; put it in quotes."
+            raise SuiteError(self._located.file, line, sentence) from error
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
+            sentence = f"{shown(node.value)} is too large a number; put it in quotes."
+            raise SuiteError(self._located.file, line, sentence)
+        return value
+
+    def _text(self, text: str, line: int) -> str:
+        """With characters whole that were written as two escapes, as JSON does."""
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError as error:
+            sentence = f"{shown(text)} has half a character, such as \\ud800; remove it."
             raise SuiteError(self._located.file, line, sentence) from error
 
 
