@@ -14,9 +14,11 @@ from chatbot.engine.kv_policy import (
     cache_policy,
     capacity_tokens,
     common_prefix,
+    packable_kinds,
     reusable_tokens,
     to_evict,
 )
+from chatbot.engine.loading import request_of
 from chatbot.engine.memory import GIB, PlanRequest, figures_of, make_plan, plan_bytes_left
 from chatbot.engine.planning import best_plan
 from chatbot.errors import SettingsError
@@ -136,3 +138,13 @@ def test_without_a_cache_the_plan_counts_none_and_one_long_pass() -> None:
         assert (bound.n_bytes, bound.window_tokens) == (0, 8192)
     policy = cache_policy(Settings(kv_idle="int8", kv_prompt_eviction="snapkv"))
     assert (policy.idle, policy.in_prompt, policy.in_reply) == ("int8", "snapkv", "sink")
+
+
+def test_heads_of_odd_widths_are_not_packed_to_4_bit() -> None:
+    """A byte holds the highest bits of eight numbers of a key; a reply would fail."""
+    odd = figures_of(CONFIG | {"head_dim": 100})
+    auto = request_of(Settings(), odd, device="cpu")
+    assert auto.caches == packable_kinds(("16bit", "int8", "int4"), 100) == ("16bit", "int8")
+    assert request_of(Settings(), EIGHT, device="cpu").caches[-1] == "int4"
+    with pytest.raises(SettingsError, match="this model's is 100; choose int8"):
+        request_of(Settings(kv_cache_dtype="int4"), odd, device="cpu")

@@ -93,6 +93,24 @@ def test_damaged_weights_are_a_sentence(tmp_path: Path) -> None:
         load_model(Settings(device="cpu"), files, plan, ignore_progress)
 
 
+def test_a_window_cut_by_the_bound_on_caches_is_told(tmp_path: Path) -> None:
+    from chatbot.engine.loading import load_model
+    from chatbot.engine.memory import PlanRequest, figures_of, make_plan
+
+    path = write_gguf(tmp_path / "x.gguf")
+    files = models.locate(str(path), cache_dir=tmp_path)
+    config = models.read_config(str(files.folder), cache_dir=tmp_path).config
+    plan = make_plan(figures_of(config), 1 << 30, PlanRequest(window_tokens=200))
+    for tokens, told in ((130, "The window is 128 tokens instead of 200"), (2000, "")):
+        said: list[str] = []
+        settings = Settings(
+            device="cpu", cache_dir=tmp_path, kv_cache_bytes=tokens * plan.kv_bytes_per_token
+        )
+        loaded = load_model(settings, files, plan, lambda text, share, said=said: said.append(text))
+        assert loaded.window_tokens == min(200, tokens // 64 * 64)
+        assert told in said[-1] and bool(told) == any("instead of" in text for text in said)
+
+
 @pytest.mark.parametrize(
     "config, named",
     [

@@ -22,6 +22,8 @@ DROPPED_SHARE = 0.25
 """Of a full cache, what is dropped at once: moving the rest costs as much for one token."""
 LEAST_ROOM_TOKENS = 64
 """A reply that may drop tokens begins with at least so much room behind its prompt."""
+PACKED_AT_ONCE = 8
+"""Numbers of a row that "int4" packs together: of their highest bits it makes a byte."""
 WINDOWS_AT_MOST = 8
 """The computed bound holds so many full windows at most; more would rarely be asked for."""
 
@@ -97,6 +99,21 @@ def cache_kinds(settings: Settings) -> tuple[CacheKind, ...]:
         return ("none",)
     kind = settings.kv_cache_dtype
     return ("16bit", "int8", "int4") if kind == "auto" else (kind,)
+
+
+def packable_kinds(kinds: Sequence[CacheKind], head_dim: int) -> tuple[CacheKind, ...]:
+    """Those of the kinds that a model with heads of such a width can have.
+
+    Raises SettingsError when there is none.
+    """
+    left = tuple(kind for kind in kinds if kind != "int4" or head_dim % PACKED_AT_ONCE == 0)
+    if not left:
+        message = (
+            f"kv_cache_dtype int4 needs heads whose width is a multiple of {PACKED_AT_ONCE}, and "
+            f"this model's is {head_dim}; choose int8."
+        )
+        raise SettingsError(message)
+    return left
 
 
 def cache_policy(settings: Settings) -> CachePolicy:

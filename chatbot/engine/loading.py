@@ -9,7 +9,13 @@ from typing import Any
 from chatbot.engine.base import EngineInfo
 from chatbot.engine.cache_folder import Progress, gib
 from chatbot.engine.device_memory import device_memory
-from chatbot.engine.kv_policy import CachePolicy, cache_bound, cache_kinds, cache_policy
+from chatbot.engine.kv_policy import (
+    CachePolicy,
+    cache_bound,
+    cache_kinds,
+    cache_policy,
+    packable_kinds,
+)
 from chatbot.engine.memory import (
     MemoryPlan,
     ModelFigures,
@@ -79,6 +85,13 @@ def load_model(
     model = read_weights(files, plan, attention=settings.attention, on_cuda=on_cuda)
     choose_kernels(model, name=files.name, folder=settings.cache_dir)
     figures = figures_of(model.config.to_dict())
+    bound = cache_bound(plan, settings.kv_cache_bytes, plan.kv_bytes_per_token)
+    if bound.window_tokens < plan.window_tokens:
+        report(
+            f"The window is {bound.window_tokens} tokens instead of {plan.window_tokens}, since "
+            "kv_cache_bytes holds no more.",
+            None,
+        )
     return LoadedModel(
         model=model,
         files=files,
@@ -86,9 +99,7 @@ def load_model(
         plan=plan,
         device=model.device.type,
         dtype=str(model.dtype).removeprefix("torch."),
-        window_tokens=cache_bound(
-            plan, settings.kv_cache_bytes, plan.kv_bytes_per_token
-        ).window_tokens,
+        window_tokens=bound.window_tokens,
         piece_tokens=settings.prefill_piece_tokens,
         end_ids=_end_ids(model),
         kv_cache_bytes=settings.kv_cache_bytes,
@@ -143,13 +154,16 @@ def chosen_device(settings: Settings) -> str:
 
 
 def request_of(settings: Settings, figures: ModelFigures, *, device: str) -> PlanRequest:
-    """The settings as the arithmetic wants them. Raises SettingsError for too long a window."""
+    """The settings as the arithmetic wants them.
+
+    Raises SettingsError for too long a window, and for a cache that the model cannot have.
+    """
     return PlanRequest(
         weights=chosen_weights(settings, on_cuda=device == "cuda"),
         window_tokens=checked_window(settings, figures),
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=device == "cuda",
-        caches=cache_kinds(settings),
+        caches=packable_kinds(cache_kinds(settings), figures.head_dim),
         replies_at_once=settings.max_concurrent_replies,
     )
 
