@@ -48,18 +48,20 @@ def waiting_files(site: Site) -> list[Path]:
     return [p for p in (site.settings.data_dir / "incoming").rglob("*") if p.is_file()]
 
 
-def trigger(client: httpx.Client, event: str, data: dict[str, Any]) -> list[dict[str, Any]]:
+def trigger(
+    client: httpx.Client, event: str, data: dict[str, Any], tab: str = "byhand"
+) -> list[dict[str, Any]]:
     """Call a private endpoint by hand, as anyone can; returns what the server says."""
     config = client.get("config").json()
     bridge = next(c["id"] for c in config["components"] if c["props"].get("elem_id") == "bridge")
     index = next(d["id"] for d in config["dependencies"] if [bridge, event] in d["targets"])
     joined = client.post(
         "gradio_api/queue/join",
-        json={"data": [""], "fn_index": index, "session_hash": "byhand", "event_data": data},
+        json={"data": [""], "fn_index": index, "session_hash": tab, "event_data": data},
     )
     assert joined.status_code == 200, joined.text
     seen: list[dict[str, Any]] = []
-    with client.stream("GET", "gradio_api/queue/data?session_hash=byhand") as stream:
+    with client.stream("GET", f"gradio_api/queue/data?session_hash={tab}") as stream:
         for line in stream.iter_lines():
             if line.startswith("data:"):
                 seen.append(json.loads(line[5:]))

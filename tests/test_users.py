@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import stat
+import statistics
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,10 +20,11 @@ from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.owned import OwnedEngine
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.errors import InputError, SettingsError
+from chatbot.store import Store
 from chatbot.ui.login import LOGIN, LOGOUT, TRIES
-from chatbot.users import add_user, is_right, read_users
+from chatbot.users import add_user, hash_of, is_right, read_users, write_users
 from tests.browser.person import Site
-from tests.test_ui_server import put, trigger
+from tests.test_ui_server import call, put, trigger
 
 PASSWORDS = {"anna": "correct horse", "bora": "battery staple"}
 
@@ -128,7 +132,7 @@ def test_nobody_reaches_the_chats_documents_and_files_of_another(
     site: Site, anna: httpx.Client, bora: httpx.Client
 ) -> None:
     token = put(anna, "secret.txt", b"The key lies under the stone.").json()["token"]
-    trigger(bora, "uploaded", {"tokens": [token], "failed": []})
+    trigger(bora, "uploaded", {"tokens": [token], "failed": []}, "bora")
     trigger(anna, "uploaded", {"tokens": [token], "failed": []})
     people = site.handle._people
     services = {}
@@ -141,7 +145,7 @@ def test_nobody_reaches_the_chats_documents_and_files_of_another(
     services["anna"].store.rename(chat.id, "Hidden title")
     for act in ("open", "rename", "delete", "pin", "forget", "remove", "use"):
         data = {"act": act, "id": chat.id if act != "remove" else document.id, "title": "x"}
-        assert "Hidden title" not in updates(trigger(bora, "act", data))
+        assert "Hidden title" not in updates(trigger(bora, "act", data, "bora"))
     assert [c.title for c in services["anna"].store.list_conversations()] == ["Hidden title"]
     assert services["anna"].library.documents() == [document]
     assert "Hidden title" in updates(trigger(anna, "act", {"act": "open", "id": chat.id}))
@@ -178,3 +182,55 @@ def test_the_command_adds_lists_and_removes_users(
     assert is_right(read_users(path), "bora", "a long password")
     gone = inside("user", "remove", "nobody", "--file", path)
     assert gone.code == 2 and "nobody" in gone.err
+
+
+N_PEOPLE, N_TURNS = 8, 4
+
+
+def test_eight_people_at_once_wait_for_no_action_and_keep_their_own(tmp_path: Path) -> None:
+    """Each tells the model a word of their own, and looks for chats in between."""
+    names = [f"person{n}" for n in range(N_PEOPLE)]
+    hashed = hash_of("a long password")
+    write_users(tmp_path / "users.txt", dict.fromkeys(names, hashed))
+
+    def engine() -> ScriptedEngine:
+        return ScriptedEngine(lambda prompt, ids: "So it is, my friend.", tokens_per_s=100)
+
+    crowd = Site(tmp_path, engine=engine, auth=tmp_path / "users.txt")
+    waits: list[float] = []
+
+    def talk(name: str) -> str:
+        with httpx.Client(base_url=crowd.url, timeout=60, trust_env=False) as client:
+            client.post(LOGIN, data={"name": name, "password": "a long password"})
+            client.get("/")
+            chat = ""
+            for turn in range(N_TURNS):
+                how, [answer] = call(client, "ask", f"The word of {name} is {name}{turn}.", chat)
+                assert how == "complete", answer
+                chat = answer["conversation"]
+                began = time.monotonic()
+                seen = updates(trigger(client, "act", {"act": "search", "text": "word"}, name))
+                waits.append(time.monotonic() - began)
+                assert not [other for other in names if other != name and other in seen]
+            return chat
+
+    try:
+        with ThreadPoolExecutor(N_PEOPLE) as pool:
+            chats = dict(zip(names, pool.map(talk, names), strict=True))
+        for name, chat in chats.items():
+            with Store(tmp_path / "people" / name / "chats.db") as store:
+                turns = store.load(chat).turns
+            assert [turn.finish for turn in turns] == ["stop"] * N_TURNS
+            assert all(f"{name}{n}" in turn.question for n, turn in enumerate(turns))
+        assert statistics.median(waits) < 1.0, sorted(waits)
+    finally:
+        crowd.close()
+
+
+def test_nobody_hears_what_is_sent_to_the_tab_of_another(
+    anna: httpx.Client, bora: httpx.Client
+) -> None:
+    trigger(anna, "act", {"act": "search", "text": ""}, "annas-tab")
+    address = "gradio_api/queue/data?session_hash=annas-tab"
+    assert bora.get(address).status_code == 403
+    assert trigger(bora, "act", {"act": "search", "text": ""}, "annas-tab") == []

@@ -79,7 +79,7 @@ def _told(
 
 def _handlers(people: People, request: gr.Request) -> Handlers:
     try:
-        return people.of(request.headers.get("cookie", ""))
+        return people.of(request.headers.get("cookie", ""), request.session_hash or "")
     except InputError as error:
         raise gr.Error(str(error), print_exception=False) from error
 

@@ -28,24 +28,38 @@ class People:
         self._lock = threading.Lock()
         self._handlers: dict[str, Handlers] = {}
         self._own: list[Services] = []
+        self._tabs: dict[str, str] = {}
         if whose is None:
             self._handlers[""] = Handlers(services, inbox)
 
-    def of(self, cookies: str) -> Handlers:
-        """The handlers of the person with this Cookie header. Raises InputError for nobody."""
+    def of(self, cookies: str, session: str = "") -> Handlers:
+        """The handlers of the person with this Cookie header, whose tab `session` is from now on.
+
+        Raises InputError for nobody, and for a tab that is another person's.
+        """
         name = "" if self._whose is None else self._whose(cookies)
         if name is None:
             raise InputError("You are not logged in any more; reload the page.")
         with self._lock:
+            if session and self._tabs.setdefault(session, name) != name:
+                raise InputError("This tab belongs to someone else; reload the page.")
             if name not in self._handlers:
                 services = self._services.for_person(name)
                 self._own.append(services)
                 self._handlers[name] = Handlers(services, self._inbox)
             return self._handlers[name]
 
+    def may_listen(self, cookies: str, session: str) -> bool:
+        """Whether what is sent to a tab may go to whoever has this Cookie header."""
+        if self._whose is None:
+            return True
+        with self._lock:
+            return self._tabs.get(session) in (None, self._whose(cookies))
+
     def leave(self, session: str) -> None:
         """A tab was closed; it may no longer say whose it was."""
         with self._lock:
+            self._tabs.pop(session, None)
             everybody = list(self._handlers.values())
         for handlers in everybody:
             handlers.desk.leave(session)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -52,12 +52,14 @@ class Guard:
         hosts: Sequence[str],
         upload: ASGIApp,
         login: Login,
+        may_listen: Callable[[str, str], bool],
         closing: threading.Event,
         behind_proxy: bool = False,
     ) -> None:
         """`closing` tells open streams to end, which would hold the server for minutes.
 
-        `behind_proxy`: the X-Forwarded headers come from a proxy of one's own, and count.
+        `may_listen` tells whether a Cookie header may hear of a tab's events. `behind_proxy`: the
+        X-Forwarded headers come from a proxy of one's own, and count.
         """
         self._behind_proxy = behind_proxy
         self._app = app
@@ -65,6 +67,7 @@ class Guard:
         self._hosts = frozenset(hosts)
         self._upload = upload
         self._login = login
+        self._may_listen = may_listen
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -84,6 +87,9 @@ class Guard:
             await self._login(scope, receive, guarded)
         elif self._is_stranger(scope):
             await _stranger(scope)(scope, receive, guarded)
+        elif not self._may_listen(_cookies(scope), _session(scope)):
+            answer = PlainTextResponse("This tab is another person's.", status_code=403)
+            await answer(scope, receive, guarded)
         elif scope["path"] == ROUTE:
             await self._upload(scope, receive, guarded)
         else:
@@ -143,6 +149,12 @@ def is_loopback(host: str) -> bool:
 
 def _cookies(scope: Scope) -> str:
     return Headers(scope=scope).get("cookie", "")
+
+
+def _session(scope: Scope) -> str:
+    """Which tab's events are asked for; "" for none."""
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    return query.get("session_hash", [""])[0]
 
 
 def _stranger(scope: Scope) -> Response:

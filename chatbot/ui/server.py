@@ -72,6 +72,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
         hosts=hosts,
         upload=inbox,
         login=login,
+        may_listen=people.may_listen,
         closing=closing,
         behind_proxy=settings.behind_proxy,
     )
