@@ -5,10 +5,10 @@ The branch that was shown last becomes the chat, the others its versions. Knows 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any
 
 from chatbot.errors import InputError
@@ -16,6 +16,8 @@ from chatbot.import_messages import parse_messages
 from chatbot.messages import Branch, Conversation
 
 Node = Mapping[str, Any]
+_LATEST_S = 6e10
+"""About the year 3871; beyond it, and so long before 1970, a time is a mistake."""
 
 
 def is_chatgpt(data: object) -> bool:
@@ -45,24 +47,53 @@ def parse_chatgpt(data: object) -> list[Conversation]:
 
 
 def _conversation(chat: Mapping[str, Any]) -> Conversation:
-    nodes: Mapping[str, Node] = chat["mapping"]
+    nodes = _nodes(chat["mapping"])
     leaves = [name for name, node in nodes.items() if not node.get("children")]
     shown = str(chat.get("current_node"))
     if shown not in nodes:
         shown = max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")
-    main = _parsed(chat, nodes, shown)
-    branches = []
-    for leaf in leaves:
-        other = () if leaf == shown else _parsed(chat, nodes, leaf).turns
-        pairs = zip(main.turns, other, strict=False)
-        at = next((n for n, (a, b) in enumerate(pairs) if a.message_ids != b.message_ids), None)
-        if at is not None:
-            branches.append(Branch(at, other[at:]))
-    return replace(main, branches=tuple(branches))
+    path = list(_path(nodes, shown))[::-1]
+    main = _parsed(chat, nodes, path)
+    found = (_branch(main, nodes, path, leaf) for leaf in leaves if leaf != shown)
+    return replace(main, branches=tuple(branch for branch in found if branch is not None))
 
 
-def _parsed(chat: Mapping[str, Any], nodes: Mapping[str, Node], leaf: str) -> Conversation:
-    path = list(_path(nodes, leaf))[::-1]
+def _nodes(mapping: Mapping[str, object]) -> dict[str, Node]:
+    """The places of the tree. Raises InputError for one that is neither an object nor null."""
+    for name, node in mapping.items():
+        if node is not None and not isinstance(node, dict):
+            raise InputError(f"the message {name!r} is no object.")
+    return {name: node for name, node in mapping.items() if isinstance(node, dict)}
+
+
+def _branch(
+    main: Conversation, nodes: Mapping[str, Node], main_path: Sequence[str], leaf: str
+) -> Branch | None:
+    """What follows up to a leaf in the place of turns of `main`; None if that is nothing.
+
+    Read is only what leaves the shown branch, with the turn in which it does so: a chat may have
+    thousands of messages and hundreds of branches.
+    """
+    places = {name: n for n, name in enumerate(main_path)}
+    up = list(_path(nodes, leaf))
+    own = list(takewhile(lambda name: name not in places, up))
+    shared = main_path[: places[up[len(own)]] + 1] if len(own) < len(up) else ()
+    visible = [name for name in shared if _message(name, nodes[name]) is not None]
+    at = before = 0
+    for turn in main.turns:
+        if before + len(turn.message_ids) >= len(visible):
+            break
+        at, before = at + 1, before + len(turn.message_ids)
+    other = _parsed({}, nodes, [*visible[before:], *own[::-1]]).turns
+    for n, (mine, theirs) in enumerate(zip(main.turns[at:], other, strict=False)):
+        if mine.message_ids != theirs.message_ids:
+            return Branch(at + n, other[n:])
+    return None
+
+
+def _parsed(
+    chat: Mapping[str, Any], nodes: Mapping[str, Node], path: Sequence[str]
+) -> Conversation:
     messages = [m for name in path if (m := _message(name, nodes[name])) is not None]
     whole = {
         "id": chat.get("conversation_id") or chat.get("id"),
@@ -90,13 +121,13 @@ def _message(name: str, node: Node) -> dict[str, Any] | None:
     message = node.get("message")
     if not isinstance(message, dict) or _is_hidden(message):
         return None
-    author = message.get("author") or {}
+    author, content = _object(message.get("author")), _content(message.get("content"))
     role = author.get("role")
-    text = "\n".join(_texts(message.get("content") or {}))
+    text = "\n".join(_texts(content))
     if not text.strip() or role == "system":
         return None
     is_answer = role != "user"
-    kind = (message.get("content") or {}).get("content_type")
+    kind = content.get("content_type")
     aside = author.get("name") or role if role == "tool" else None
     if role == "assistant" and kind in ("thoughts", "reasoning_recap", "code"):
         aside = kind
@@ -110,8 +141,19 @@ def _message(name: str, node: Node) -> dict[str, Any] | None:
 
 
 def _is_hidden(message: Mapping[str, Any]) -> bool:
-    metadata = message.get("metadata") or {}
+    metadata = _object(message.get("metadata"))
     return bool(metadata.get("is_visually_hidden_from_conversation"))
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _content(value: object) -> Mapping[str, Any]:
+    """The content of a message; a bare text or list of parts is taken for its parts."""
+    if isinstance(value, str | list):
+        return {"parts": [value] if isinstance(value, str) else value}
+    return _object(value)
 
 
 def _texts(content: Mapping[str, Any]) -> Iterator[str]:
@@ -121,8 +163,8 @@ def _texts(content: Mapping[str, Any]) -> Iterator[str]:
     for key in ("text", "result", "content", "user_instructions", "user_profile"):
         if isinstance(content.get(key), str):
             yield content[key]
-    thoughts: Sequence[Any] = content.get("thoughts") or ()
-    for thought in thoughts:
+    thoughts = content.get("thoughts")
+    for thought in thoughts if isinstance(thoughts, list) else ():
         if isinstance(thought, dict):
             yield "\n".join(str(thought[k]) for k in ("summary", "content") if thought.get(k))
 
@@ -136,14 +178,14 @@ def _other_part(part: object) -> str:
 
 
 def _time_of(node: Node) -> float:
-    time = (node.get("message") or {}).get("create_time")
-    return float(time) if isinstance(time, int | float) else 0.0
+    time = _object(node.get("message")).get("create_time")
+    return float(time) if isinstance(time, int | float) and abs(time) < _LATEST_S else 0.0
 
 
 def _moment(time: object) -> str | None:
     """Seconds since 1970 in UTC as ISO 8601; texts as they are."""
     if isinstance(time, bool) or not isinstance(time, int | float):
         return time if isinstance(time, str) else None
-    if not math.isfinite(time) or abs(time) > 1e11:
+    if not abs(time) < _LATEST_S:
         return None
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")

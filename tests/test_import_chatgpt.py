@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,51 @@ def test_what_is_no_tree_is_refused_by_name(tmp_path: Path) -> None:
     path.write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="no message"):
         read_conversations(path)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"author": "user"},
+        {"author": None, "metadata": [1]},
+        {"content": "Where to?"},
+        {"content": ["Where to?"]},
+        {"content": {"parts": ["Where to?"], "thoughts": 5}},
+        {"create_time": -9e10},
+        {"create_time": 10**400},
+        {"create_time": float("nan")},
+    ],
+)
+def test_odd_forms_of_a_message_lose_no_text(broken: dict[str, Any]) -> None:
+    (chat,) = parse_chatgpt([tree(node("u", "root", "user", "Where to?", **broken), current=None)])
+    assert [m.content for turn in chat.turns for m in (*turn.user, *turn.assistant)] == [
+        "Where to?"
+    ]
+
+
+def test_places_without_a_message_are_passed_over_and_others_refused() -> None:
+    chat = tree(node("u", "root", "user", "Where to?"), current="u")
+    chat["mapping"]["x"] = None
+    assert len(parse_chatgpt(chat)[0].turns) == 1
+    chat["mapping"]["x"] = "text"
+    with pytest.raises(InputError, match="'x' is no object"):
+        parse_chatgpt(chat)
+
+
+def test_many_branches_of_a_long_chat_are_read_in_seconds() -> None:
+    roles = ("user", "assistant")
+    trunk = [node(f"n{n}", f"n{n - 1}" if n else "root", roles[n % 2], f"{n}") for n in range(2000)]
+    others = [node(f"b{n}", f"n{n - 1}", roles[n % 2], f"other {n}") for n in range(1, 2000, 5)]
+    started = time.process_time()
+    (chat,) = parse_chatgpt(tree(*trunk, *others, current="n1999"))
+    assert time.process_time() - started < 5
+    assert len(chat.branches) == len(others)
+    for branch in chat.branches:
+        (turn,) = branch.turns
+        mine = chat.turns[branch.at]
+        if turn.assistant:
+            assert turn.user == mine.user
+        assert turn.message_ids != mine.message_ids
 
 
 def test_the_commands_import_and_export(tmp_path: Path) -> None:
