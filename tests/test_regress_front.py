@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from regress_tools import FAILING, PASSING, SCRIPTED, load, write
 from chatbot.regression.results import load_run
 from chatbot.regression.runner import run_suite
 from chatbot.regression.sampling import RunOptions
+from chatbot.regression.target import MEMORY_FOLDER
 
 SLOW = """
   - id: slow
@@ -79,6 +81,8 @@ def test_ctrl_c_ends_the_program_and_keeps_what_is_done(workers: int, tmp_path: 
     first = process.stdout.readline()
     assert "knows" in first or "last" in first
     time.sleep(0.3)
+    children = psutil.Process(process.pid).children()
+    pids = [process.pid, *(child.pid for child in children)]
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -88,6 +92,8 @@ def test_ctrl_c_ends_the_program_and_keeps_what_is_done(workers: int, tmp_path: 
     assert kept.interrupted and "knows" in [case.id for case in kept.cases]
     assert "slow" in kept.left_out
     assert "Interrupted" in (tmp_path / "run.html").read_text(encoding="utf-8")
+    folders = [Path(tempfile.gettempdir()), MEMORY_FOLDER]
+    assert not [left for f in folders for pid in pids for left in f.glob(f"*-regress-{pid}-*")]
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ class Workshop:
         self._folder = Path(
             self._stack.enter_context(
                 tempfile.TemporaryDirectory(
-                    prefix="chatbot-regress-",
+                    prefix=f"chatbot-regress-{os.getpid()}-",
                     dir=_quick_folder(),
                     # A sample that was left behind may still write there.
                     ignore_cleanup_errors=True,

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from chatbot.regression.judge import judge_case
 from chatbot.regression.results import CaseResult, Metrics, SampleResult
-from chatbot.regression.sampling import RunOptions, run_case
+from chatbot.regression.sampling import GRACE_S, RunOptions, run_case
 from chatbot.regression.suite import Case, load_suites
 from chatbot.regression.target import Workshop
 
 _POLL_S = 0.2
-_END_S = 5.0
+_END_S = GRACE_S + 5.0
+"""So long may a worker take to leave its case and remove its folder."""
 
 
 @dataclass
@@ -85,12 +86,16 @@ def _end(worker: _Worker) -> None:
     if worker.case is not None:
         worker.process.terminate()
     worker.process.join(_END_S)
+    if worker.process.is_alive():
+        worker.process.kill()
 
 
 def _work(pipe: Connection, files: list[str], options: RunOptions) -> None:
     """A worker's life: case ids in, results out, until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # and it must remove its folder
     cases = {case.id: case for case in load_suites([Path(file) for file in files]).cases}
-    with Workshop() as workshop, suppress(EOFError, BrokenPipeError):
+    # The outer one takes what comes while the folder is being removed.
+    with suppress(KeyboardInterrupt), Workshop() as workshop, suppress(EOFError, BrokenPipeError):
         while (case_id := pipe.recv()) is not None:
             pipe.send(run_case(cases[case_id], options, workshop))
