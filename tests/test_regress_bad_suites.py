@@ -146,6 +146,15 @@ def test_there_are_thirty_kinds() -> None:
         (("ok.yaml", "--set", "window_tokens=9"), "at least 64"),
         (("ok.yaml", "--set", "top_k=1,2"), "matrix"),
         (("ok.yaml", "--tags", "none"), "quick"),
+        (("ok.yaml", "--set", "window_tokens=x"), "not 'x'."),
+        (("ok.yaml", "--save", "ok.yaml"), "would overwrite the suite ok.yaml"),
+        (("ok.yaml", "--save", "a", "--html", "a"), "would overwrite the file of --save"),
+        (("ok.yaml", "--html", "none/a.html"), "no such folder"),
+        (("ok.yaml", "--junit", "."), "is a folder"),
+        (("ok.yaml", "-o", "b.yaml"), "takes no -o"),
+        (("compare", "a.json", "b.json", "--html", "c.html"), "takes no --html"),
+        (("matrix", "ok.yaml", "--set", "top_k=1,2", "--save", "c.json"), "takes no --save"),
+        (("matrix", "ok.yaml", "--set", "top_k=1,x"), "not 'x'."),
         (("ok.yaml", "--baseline", "ok.yaml"), "no earlier run"),
         (("ok.yaml", "--filter-failing", "none.json"), "none.json cannot be read"),
         (("matrix", "ok.yaml"), "--set"),
@@ -159,6 +168,8 @@ def test_wrong_arguments_are_one_sentence(
     outcome = inside("regress", *arguments, "--model", "scripted")
     assert outcome.code == 2
     assert words in outcome.err and outcome.err.count("\n") == 1
+    assert outcome.out == ""
+    assert (empty_home / "ok.yaml").read_text(encoding="utf-8") == ok
 
 
 def test_words_that_yaml_reads_as_something_else_are_texts(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import NoReturn
 from xml.etree import ElementTree
 
 import pytest
@@ -14,8 +17,10 @@ from cli import inside
 from regress_tools import FAILING, PASSING, run, run_one, write
 
 from chatbot.engine.scripted import ScriptedEngine
+from chatbot.errors import InputError
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.regression.compare import compare
+from chatbot.regression.outputs import write_text
 from chatbot.regression.record import case_from
 from chatbot.regression.report_html import html_report
 from chatbot.regression.report_junit import junit_xml
@@ -34,6 +39,39 @@ def test_a_saved_run_comes_back_as_it_was(tmp_path: Path) -> None:
     result = run(tmp_path, PASSING + FAILING)
     save_run(result, tmp_path / "run.json")
     assert load_run(tmp_path / "run.json") == json_round(result)
+
+
+@pytest.mark.parametrize(("passes", "samples"), [(-1, 1), (2, 1), (0, -1), (10**30, 10**30)])
+def test_a_saved_run_whose_numbers_cannot_be_is_refused(
+    passes: int, samples: int, tmp_path: Path
+) -> None:
+    saved = tmp_path / "run.json"
+    save_run(run(tmp_path, PASSING), saved)
+    record = json.loads(saved.read_text(encoding="utf-8"))
+    record["cases"][0] |= {"passes": passes, "samples": samples}
+    saved.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(InputError, match="damaged"):
+        load_run(saved)
+
+
+def test_a_full_disk_leaves_the_earlier_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = tmp_path / "run.json"
+    write_text(saved, "earlier")
+    saved.chmod(0o640)
+
+    def full(handle: int, mode: str) -> NoReturn:
+        os.close(handle)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as broken, pytest.raises(InputError, match="No space left"):
+        broken.setattr("chatbot.regression.outputs.os.fdopen", full)
+        write_text(saved, "later")
+    assert (saved.read_text(encoding="utf-8"), list(tmp_path.iterdir())) == ("earlier", [saved])
+    write_text(saved, "later")
+    assert saved.read_text(encoding="utf-8") == "later"
+    assert saved.stat().st_mode & 0o777 == 0o640
 
 
 def json_round(result: object) -> object:

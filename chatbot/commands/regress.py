@@ -9,6 +9,7 @@ from chatbot.commands.common import add_json
 from chatbot.commands.regress_run import run_cells, run_suites
 from chatbot.commands.regress_tools import compare_files, record_case
 from chatbot.console import Console
+from chatbot.errors import InputError
 from chatbot.settings import Settings
 
 
@@ -45,9 +46,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+_TAKEN_BY = {
+    "compare": (),
+    "record": ("output",),
+    "matrix": ("filter_failing", "tags", "samples", "workers", "set"),
+}
+_ALL = (
+    "baseline", "save", "html", "junit", "filter_failing", "output",
+    "tags", "samples", "workers", "set",
+)  # fmt: skip
+
+
+def _refuse_unused(word: str, arguments: argparse.Namespace) -> None:
+    """A report that is asked for and never written would be missed too late."""
+    taken = _TAKEN_BY.get(word, tuple(name for name in _ALL if name != "output"))
+    for name in _ALL:
+        if name not in taken and getattr(arguments, name) not in (None, [], 1):
+            flag = "-o" if name == "output" else "--" + name.replace("_", "-")
+            what = f"regress {word}" if word in _TAKEN_BY else "a run of suites"
+            raise InputError(f"{what} takes no {flag}; leave it out.")
+
+
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
     """0: all is well, 1: a case failed or regressed, 2: a suite or an argument is wrong."""
     word, rest = arguments.what[0], arguments.what[1:]
+    _refuse_unused(word, arguments)
     if word == "compare":
         return compare_files(rest, console, as_json=arguments.json)
     if word == "record":

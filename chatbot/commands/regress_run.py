@@ -13,13 +13,14 @@ from chatbot.errors import InputError
 from chatbot.records import to_plain
 from chatbot.regression.compare import Comparison, compare
 from chatbot.regression.matrix import matrix_lines, matrix_record, run_matrix
+from chatbot.regression.outputs import check_outputs, write_text
 from chatbot.regression.report_html import html_report
 from chatbot.regression.report_junit import junit_xml
 from chatbot.regression.report_text import case_lines, comparison_lines, summary_lines
-from chatbot.regression.results import RunResult, load_run, save_run, write_text
+from chatbot.regression.results import RunResult, load_run, save_run
 from chatbot.regression.runner import OnCase, Progressed, Selection, run_suite, select
 from chatbot.regression.sampling import RunOptions
-from chatbot.regression.suite import load_suites
+from chatbot.regression.suite import Case, Suite, load_suites
 from chatbot.regression.suite_settings import parse_assignment
 from chatbot.regression.target import SCRIPTED
 from chatbot.settings import Settings
@@ -69,8 +70,14 @@ def run_cells(arguments: argparse.Namespace, settings: Settings, console: Consol
         console.progress(" ".join(f"{name}={value}" for name, value in options.overrides))
         return _run(arguments, wishes, options, console, on_case=lambda _: None)
 
+    _, cases = _selected(arguments, wishes)
+
+    def check(options: RunOptions) -> None:
+        for case in cases:
+            options.settings(case)
+
     options = RunOptions(wishes.base, (), arguments.samples)
-    cells = list(run_matrix(wishes.axes, options, run))
+    cells = list(run_matrix(wishes.axes, options, run, check=check))
     if arguments.json:
         console.json(matrix_record(cells))
     else:
@@ -114,8 +121,9 @@ def _run(
     *,
     on_case: OnCase,
 ) -> RunResult:
-    suite = load_suites([Path(name) for name in arguments.what])
-    cases = select(suite, Selection(wishes.tags, wishes.ids))
+    suite, cases = _selected(arguments, wishes)
+    reports = {name: getattr(arguments, name) for name in ("save", "html", "junit")}
+    check_outputs({f"--{name}": path for name, path in reports.items() if path}, suite.files)
     return run_suite(
         suite,
         cases,
@@ -124,6 +132,11 @@ def _run(
         on_case=on_case,
         progress=console.model_progress,
     )
+
+
+def _selected(arguments: argparse.Namespace, wishes: _Wishes) -> tuple[Suite, tuple[Case, ...]]:
+    suite = load_suites([Path(name) for name in arguments.what])
+    return suite, select(suite, Selection(wishes.tags, wishes.ids))
 
 
 def _shower(arguments: argparse.Namespace, console: Console) -> OnCase:

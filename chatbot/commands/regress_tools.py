@@ -15,9 +15,10 @@ from chatbot.messages import Conversation
 from chatbot.parts import make_private
 from chatbot.records import to_plain
 from chatbot.regression.compare import Change, Comparison, compare
+from chatbot.regression.outputs import write_text
 from chatbot.regression.record import case_from
 from chatbot.regression.report_text import Paint, comparison_lines
-from chatbot.regression.results import load_run, write_text
+from chatbot.regression.results import load_run
 from chatbot.settings import Settings
 from chatbot.store import Store
 

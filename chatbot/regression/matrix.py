@@ -31,10 +31,13 @@ def run_matrix(
     axes: Sequence[tuple[str, tuple[str, ...]]],
     options: RunOptions,
     run: Callable[[RunOptions], RunResult],
+    *,
+    check: Callable[[RunOptions], object] = lambda _: None,
 ) -> Iterator[Cell]:
     """The cells one after the other, the last axis fastest; ends after an interrupted run.
 
-    Raises InputError for no axes, or too many combinations.
+    `check` sees the options of all cells before the first is run. Raises InputError for no axes,
+    or too many combinations.
     """
     if not axes:
         raise InputError(
@@ -43,8 +46,11 @@ def run_matrix(
     cells = list(product(*([(name, value) for value in values] for name, values in axes)))
     if len(cells) > MOST_CELLS:
         raise InputError(f"These are {len(cells)} runs; choose at most {MOST_CELLS}.")
-    for values in cells:
-        result = run(replace(options, overrides=(*options.overrides, *values)))
+    every = [replace(options, overrides=(*options.overrides, *values)) for values in cells]
+    for one in every:
+        check(one)
+    for values, one in zip(cells, every, strict=True):
+        result = run(one)
         yield Cell(values, result)
         if result.interrupted:
             return

@@ -10,10 +10,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from chatbot.errors import InputError
 from chatbot.records import to_json
+from chatbot.regression.outputs import write_text
 
 Status = Literal["passed", "flaky", "failed", "error", "skipped"]
 Layer = Literal["", "never stored", "stored but not in the prompt", "in the prompt but not used"]
 FORMAT = "chatbot-regress-1"
+MAX_SAMPLES = 1_000_000
+"""Of a case in a saved run; far more than can be asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +158,6 @@ def save_run(run: RunResult, path: Path) -> None:
     write_text(path, to_json(run) + "\n")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a report. Raises InputError that names the file."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or "unknown"
-        raise InputError(f"{path} cannot be written: {reason}; choose another.") from error
-
-
 def load_run(path: Path) -> RunResult:
     """Read a saved run. Raises InputError that names the file."""
     try:
@@ -174,6 +168,9 @@ def load_run(path: Path) -> RunResult:
     except ValidationError as error:
         sentence = f"{path} is no earlier run; make one with --save {path}."
         raise InputError(sentence) from error
+    if not all(0 <= case.passes <= case.samples <= MAX_SAMPLES for case in run.cases):
+        sentence = f"{path} is damaged: a case passed more often than it ran; make it again."
+        raise InputError(sentence)
     if run.format != FORMAT:
         raise InputError(f"{path} is a run of another format; make it again with --save {path}.")
     return run

@@ -49,6 +49,8 @@ def select(suite: Suite, selection: Selection) -> tuple[Case, ...]:
         if (not selection.tags or set(selection.tags) & set(case.tags))
         and (selection.ids is None or case.id in selection.ids)
     ]
+    if not cases and selection.ids is not None:
+        raise InputError("None of the cases that failed in the earlier run is selected here.")
     if not cases:
         tags = sorted({tag for case in suite.cases for tag in case.tags})
         raise InputError(f"No case is selected; the suite has the tags {', '.join(tags) or '-'}.")

@@ -41,8 +41,12 @@ def checked_settings(
 def _said(error: ValidationError, place: Place, written: Mapping[str, Any]) -> tuple[Place, str]:
     first = error.errors()[0]
     key = str(first["loc"][0]) if first["loc"] else ""
-    sentence = impossible(error, Settings.model_fields, {}).replace(" (from defaults)", "")
-    return ((*place, key) if key in written else place), sentence
+    return ((*place, key) if key in written else place), _plainly(error)
+
+
+def _plainly(error: ValidationError) -> str:
+    """Without a source: only what was written here or after --set can be wrong."""
+    return impossible(error, Settings.model_fields, {}).replace(" (from defaults)", "")
 
 
 def merged_settings(base: Settings, *layers: Mapping[str, Any]) -> Settings:
@@ -53,7 +57,7 @@ def merged_settings(base: Settings, *layers: Mapping[str, Any]) -> Settings:
     try:
         return Settings(**values)
     except ValidationError as error:
-        raise SettingsError(impossible(error, Settings.model_fields, {})) from error
+        raise SettingsError(_plainly(error)) from error
 
 
 def parse_assignment(text: str) -> tuple[str, tuple[str, ...]]:
