@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from chatbot.engine.kernels import Kernels, use_kernels
 from chatbot.engine.kv_attention import NAME
 from chatbot.engine.kv_layer import new_cache
 from chatbot.engine.llama_step import llama_step
-from chatbot.engine.memory import CacheKind
+from chatbot.engine.memory import CacheKind, PlanRequest, figures_of, make_plan
+from chatbot.engine.models import ModelFiles
+from chatbot.engine.read_weights import read_weights
 
 KINDS: tuple[CacheKind, ...] = ("16bit", "int8", "int4")
 ALL_DIRECT = Kernels(NAME, KINDS, few_rows=32)
@@ -42,6 +45,22 @@ def test_logits_are_the_librarys(kind: CacheKind, packed: bool, dtype: str) -> N
     least = 0.999 if dtype == "float32" else 0.99
     for mine, right in zip(found, wanted, strict=True):
         assert torch.cosine_similarity(mine.float(), right.float(), dim=0) > least
+
+
+def test_weights_packed_to_4_bit_are_given_numbers_they_take(tmp_path: Path) -> None:
+    """Their own type is that of the packed bytes; a row cast to it is no row any more."""
+    model = tiny_model()
+    model.save_pretrained(tmp_path)
+    plan = make_plan(figures_of(model.config.to_dict()), 1 << 30, PlanRequest(weights="int4"))
+    packed = read_weights(ModelFiles("tiny", "folder", tmp_path), plan)
+    assert packed.model.layers[0].mlp.down_proj.weight.dtype == torch.uint8
+    theirs, cache = Reader(packed, new_cache(packed), ()), new_cache(packed)
+    theirs.read(PROMPT)
+    Reader(packed, cache, ()).read(PROMPT)
+    step = llama_step(packed)
+    assert step is not None
+    found, wanted = step(60, cache, len(PROMPT)), theirs.read((60,)).float()
+    assert torch.cosine_similarity(found, wanted, dim=0) > 0.99
 
 
 def test_in_32_bit_nothing_but_rounding_differs() -> None:

@@ -147,5 +147,6 @@ def _times(*modules: Any) -> Times:
 
 
 def _dtype_of(module: Any) -> torch.dtype:
+    """What a layer is to be given; packed weights, of whole numbers, take 32 bit as well."""
     weight = getattr(module, "weight", None)
-    return torch.float32 if weight is None else weight.dtype
+    return weight.dtype if weight is not None and weight.is_floating_point() else torch.float32
