@@ -56,7 +56,9 @@ _UNIT_AFTER = re.compile(
     r"(?:%|°?C\b|(?:euros?|dollars?|pounds?|won|percent|guests?|people|nights?|days?|weeks?"
     r"|months?|hours?|minutes?|km|kg|years?)\b|시간|[원명개번살달장층호박년분%])?"
 )
-_PHONE = re.compile(r"(?<![\w-])\+?\d{2,4}(?:[- ]\d{3,4}){1,3}(?![\w-])")
+_PHONE = re.compile(r"(?<![\w-])\+?\d{2,4}(?:[- ]\d{3,4}){1,3}(?![A-Za-z\d_-])")
+"""A Korean particle may follow."""
+_HALF_OF_DAY = re.compile(r"[ap]\.?m|오전|오후|아침|저녁|밤|1[3-9]|2[0-3]|0\d:", re.IGNORECASE)
 _DATE_NAMES = re.compile(
     r"(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
@@ -71,6 +73,13 @@ MOVABLE = re.compile(
 _STATES = re.compile(
     r"\b(?:is|are|was|were|['’]s|costs?|lives?|named?|called|has|have|will be|starts?|leaves?)\b"
     r"|(?:이에요|예요|입니다|이야|이다|거든요?|살아요?|삽니다|있어요?|[했었았혔렸였됐]어요?|[했었았혔렸였됐]습니다)\W*$",
+    re.IGNORECASE,
+)
+
+
+_TOPIC_END = re.compile(
+    r"\b(?:is|are|was|were|costs?|lives?|named?|called|has|have|will be|starts?|leaves?)\b"
+    r"|(?<=[가-힣])[은는이가](?=\s)",
     re.IGNORECASE,
 )
 
@@ -136,6 +145,7 @@ def changed_values(line: str, old: str) -> tuple[str, str]:
     """The wording of the first value that two lines differ in, old and new; or two times ""."""
     mine, theirs = values(line), values(old)
     kept = {value.key for value in mine} & {value.key for value in theirs}
+    kept |= {key for a in mine for b in theirs if _same_hour(a, b) for key in (a.key, b.key)}
     for after in mine:
         if after.key in kept:
             continue
@@ -235,6 +245,15 @@ def _shown(text: str, number: Number) -> str:
     return (number.text + unit.group()).strip() if unit else number.text
 
 
+def _same_hour(a: Value, b: Value) -> bool:
+    """Whether "3" may stand for "3 pm": one of two times does not say which half of the day."""
+    if a.kind != "time" or b.kind != "time":
+        return False
+    (hour, minute), (other, other_minute) = (value.key.split(":") for value in (a, b))
+    said = _HALF_OF_DAY.search(a.text) and _HALF_OF_DAY.search(b.text)
+    return not said and minute == other_minute and int(hour) % 12 == int(other) % 12
+
+
 def _same_kind(a: Value, b: Value) -> bool:
     if a.kind.startswith("figure") and b.kind.startswith("figure"):
         return a.kind == b.kind or "figure" in (a.kind, b.kind)
@@ -298,7 +317,7 @@ def _restated(line: str, earlier: Sequence[str]) -> Change | None:
         shared = sum(_among(term, theirs) for term in mine)
         # Two words in common say more than one: then a verb may differ.
         least = 0.6 if shared > 1 else 0.8
-        if shared < least * max(len(mine), len(theirs), 1):
+        if shared < least * max(len(mine), len(theirs), 1) or _of_two_things(line, old):
             continue
         my_keys, their_keys = _keys(line), _keys(old)
         if len(my_keys - their_keys) == 1:  # more are another thing of a series
@@ -306,6 +325,20 @@ def _restated(line: str, earlier: Sequence[str]) -> Change | None:
             if change.old:
                 return change
     return None
+
+
+def _of_two_things(line: str, old: str) -> bool:
+    """ "The younger daughter is 9" says nothing about "the older daughter": before the verb, each
+    has a word of its own."""
+    mine, theirs = subject(_topic(line)), subject(_topic(old))
+    ours, others = subject(line), subject(old)
+    return any(not _among(w, others) for w in mine) and any(not _among(w, ours) for w in theirs)
+
+
+def _topic(line: str) -> str:
+    """What stands before the verb, or before the particle of the subject."""
+    end = _TOPIC_END.search(line)
+    return line[: end.start()] if end else ""
 
 
 def _keys(line: str) -> set[str]:

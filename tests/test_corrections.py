@@ -210,3 +210,37 @@ def test_long_and_odd_lines_end_soon() -> None:
         sounds_like_correction(line)
         find_corrected(line, [*SAID, *SAID_KO] * 20)
     assert time.process_time() - started < 2.0
+
+
+@pytest.mark.parametrize(
+    ("said", "other"),
+    [
+        ("My older daughter is 12 years old.", "My younger daughter is 9 years old."),
+        ("The kitchen is 12 square metres.", "The bathroom is 6 square metres."),
+        ("The morning train leaves at 7:15.", "The evening train leaves at 18:40."),
+        ("첫째 딸은 올해 12살이에요.", "둘째 딸은 올해 9살이에요."),
+    ],
+)
+def test_the_like_of_another_thing_corrects_nothing(said: str, other: str) -> None:
+    assert find_corrected(other, [said]) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "old", "new"),
+    [
+        (
+            "제 전화번호는 010-1234-5678이에요.",
+            "전화번호가 010-8765-4321로 바뀌었어요.",
+            "010-1234-5678",
+            "010-8765-4321",
+        ),
+        ("회의는 오후 3시예요.", "아 참, 회의는 3시 말고 5시예요.", "오후 3시", "5시"),
+        ("The meeting is at 3pm.", "Actually, the meeting is at 5:00, not at 3:00.", "3pm", "5:00"),
+    ],
+)
+def test_values_are_told_apart_beside_particles_and_half_days(
+    said: str, line: str, old: str, new: str
+) -> None:
+    change = find_corrected(line, [said])
+    assert change is not None
+    assert (change.old, change.new) == (old, new)
