@@ -7,6 +7,7 @@ deleted in one transaction, so that a reader sees all of it or nothing.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from retrieval.tables import (
     insert_windows,
     load_vectors,
     passage_of,
+    stored_terms,
     touch,
 )
 from retrieval.types import CleanDocument, DocumentInfo, PageSpan, Passage
@@ -39,6 +41,9 @@ from retrieval.vectors import VectorIndex
 from retrieval.words import folded
 
 __all__ = ["Entry", "Index", "Window", "WindowHit"]
+
+MAX_KNOWN_TERMS = 50_000
+"""Terms whose frequency is remembered until documents change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,15 @@ class WindowHit:
     start: int
     end: int
     cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Frequencies:
+    """In how many of `total` chunks a term stands, for the terms asked for so far."""
+
+    generation: int
+    total: int
+    counts: dict[str, int]
 
 
 class Index:
@@ -62,6 +76,7 @@ class Index:
         self._embedder = embedder
         self._vectors = VectorIndex()
         self._generation = -1
+        self._frequencies = _Frequencies(-1, 0, {})
 
     # Writing
 
@@ -226,23 +241,40 @@ class Index:
             return []
         match = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
         where, values = among(document_ids)
+        chosen = f"AND rowid IN (SELECT id FROM chunks c WHERE true {where})" if where else ""
         with self._database.read() as connection:
             rows = connection.execute(
-                f"SELECT t.rowid FROM terms t JOIN chunks c ON c.id = t.rowid WHERE terms MATCH ?"
-                f" {where} ORDER BY bm25(terms, {HEAD_WEIGHT}, 1.0), t.rowid LIMIT ?",
+                f"SELECT rowid FROM terms WHERE terms MATCH ? {chosen}"
+                f" ORDER BY bm25(terms, {HEAD_WEIGHT}, 1.0), rowid LIMIT ?",
                 (match, *values, n_results),
             )
             return [row[0] for row in rows]
 
+    def terms_of(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[str, ...], ...]]:
+        """The stored terms of those of the chunks that exist, sentence by sentence."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT rowid, body FROM terms WHERE rowid IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(chunk_ids)),),
+            )
+            return {row[0]: stored_terms(row[1]) for row in rows}
+
     def term_frequencies(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         """The number of chunks, and for each known term in how many of them it stands."""
         with self._database.read() as connection:
-            total = int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
+            known = self._frequencies
+            generation = _generation(connection)
+            if known.generation != generation or len(known.counts) > MAX_KNOWN_TERMS:
+                total = int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
+                known = self._frequencies = _Frequencies(generation, total, {})
+            unknown = [term for term in terms if term not in known.counts]
+            # Counting a common term takes milliseconds in a large library.
             rows = connection.execute(
                 "SELECT term, doc FROM term_counts WHERE term IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(terms)),),
+                (json.dumps(unknown),),
             )
-            return total, {row[0]: int(row[1]) for row in rows}
+            known.counts.update({**dict.fromkeys(unknown, 0), **dict(rows)})
+        return known.total, {t: known.counts[t] for t in terms if known.counts[t]}
 
     def dense(
         self, query: Vectors, n_results: int, document_ids: Sequence[str] | None = None
@@ -281,9 +313,7 @@ class Index:
     def _follow(self) -> None:
         """Bring the vectors in memory to the committed state, whoever committed it."""
         with self._database.read() as connection:
-            generation = connection.execute(
-                "SELECT value FROM meta WHERE key = 'generation'"
-            ).fetchone()[0]
+            generation = _generation(connection)
             if generation == self._generation:
                 return
             rows = connection.execute(
@@ -294,3 +324,8 @@ class Index:
             wanted = np.fromiter((row[0] for row in rows), dtype=np.int64)
             self._vectors.follow(wanted, lambda ids: load_vectors(connection, ids))
             self._generation = generation
+
+
+def _generation(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+    return int(row[0])

@@ -117,12 +117,12 @@ def score_texts(query: QueryTerms, texts: Sequence[Sequence[Sequence[str]]]) -> 
     mean = sum(lengths) / max(1, len(texts)) or 1.0
     scores = []
     for text, n_terms in zip(texts, lengths, strict=True):
-        terms = [term for sentence in text for term in sentence]
-        best = max((sentence_score(query, sentence) for sentence in text), default=0.0)
+        met = [[term for term in sentence if term in query.weights] for sentence in text]
+        best = max((sentence_score(query, sentence) for sentence in met), default=0.0)
         scores.append(
-            _bm25(query.weights, terms, n_terms / mean)
+            _bm25(query.weights, [t for sentence in met for t in sentence], n_terms / mean)
             + SENTENCE_FACTOR * best
-            + _kept_together(query, terms)
+            + _kept_together(query, text, met)
         )
     return scores
 
@@ -133,18 +133,28 @@ def sentence_score(query: QueryTerms, terms: Sequence[str]) -> float:
 
 
 def _bm25(weights: Mapping[str, float], terms: Sequence[str], relative_length: float) -> float:
-    counts = Counter(term for term in terms if term in weights)
+    counts = Counter(terms)
     norm = K1 * (1 - B + B * relative_length)
     return sum(weights[t] * n * (K1 + 1) / (n + norm) for t, n in counts.items())
 
 
-def _kept_together(query: QueryTerms, terms: Sequence[str]) -> float:
-    """What neighbours of the query add, and words that begin as its words do."""
-    if not query.adjacent and not query.heads:
-        return 0.0
-    heads = word_heads(terms)
-    total = HEAD_FACTOR * sum(query.weights[head] for head in query.heads.intersection(heads))
-    for pair in query.adjacent.intersection(pairwise(heads)):
+def _kept_together(
+    query: QueryTerms, text: Sequence[Sequence[str]], met: Sequence[Sequence[str]]
+) -> float:
+    """What neighbours of the query add that stand together in a sentence, and words that begin
+    as its words do. `met` are the query's terms in each sentence: mostly they rule it out."""
+    heads: set[str] = set()
+    pairs: set[tuple[str, str]] = set()
+    for sentence, terms in zip(text, met, strict=True):
+        here = set(terms)
+        if not query.heads.isdisjoint(here):
+            # The first pair of a run follows its last character.
+            heads.update(b for a, b in pairwise(sentence) if len(a) == 1 and b in query.heads)
+        near = [pair for pair in query.adjacent if pair[0] in here and pair[1] in here]
+        if near:
+            pairs.update(set(pairwise(word_heads(sentence))).intersection(near))
+    total = HEAD_FACTOR * sum(query.weights[head] for head in heads)
+    for pair in pairs:
         glued = is_glued(pair[0]) or is_glued(pair[1])
         factor = GLUED_ADJACENT_FACTOR if glued else ADJACENT_FACTOR
         total += factor * (query.weights[pair[0]] + query.weights[pair[1]]) / 2
