@@ -140,7 +140,7 @@ def _other_conversation(sound: Function) -> Function:
     def front(self: Any, prompt: Any, conversation_id: str | None) -> Any:
         own = sound(self, prompt, conversation_id)
         other = next((ids for name, ids in self._kept.items() if name != conversation_id), None)
-        return own if other is None or len(other) < len(own) else other[: len(own)]
+        return own if other is None else (*other[: len(own)], *own[len(other) :])
 
     return front
 
