@@ -1,0 +1,45 @@
+"""A small program to be killed: changes a library as its standard input says, line by line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from retrieval.embed import ScriptedEmbedder
+from retrieval.pipeline import Library
+
+
+def open_library(folder: Path) -> Library:
+    return Library(
+        folder,
+        embedder=ScriptedEmbedder(dimensions=32),
+        count_tokens=lambda text: len(text.split()),
+        chunk_min_tokens=20,
+        chunk_max_tokens=40,
+    )
+
+
+def change(library: Library, file: Path | None, name: str) -> None:
+    """Put a file under a name, or delete what has that name."""
+    if file is not None:
+        report = library.ingest(file, name=name)
+        assert report.status in ("indexed", "unchanged"), report.message
+        return
+    for info in library.documents():
+        if info.name == name:
+            library.delete(info.id)
+
+
+def main() -> None:
+    library = open_library(Path(sys.argv[1]))
+    print("ready", flush=True)
+    for line in sys.stdin:
+        file, name = json.loads(line)
+        print("busy", flush=True)
+        change(library, None if file is None else Path(file), name)
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
