@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ByteSize
 
 from chatbot.engine import device_memory, planning
 from chatbot.engine.device_memory import parse_bytes
@@ -263,3 +264,15 @@ def test_the_bound_on_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) 
     limits = (taken + 64 * 2**20, -1)
     monkeypatch.setattr(resource, "getrlimit", lambda kind: limits)
     assert device_memory.cpu_memory().available_bytes <= 65 * 2**20
+
+
+def test_without_a_cache_the_plan_says_what_does_not_fit(tmp_path: Path) -> None:
+    settings = Settings(cache_dir=tmp_path, device="cpu", kv_cache="none")
+    report = plan_command(settings, "100MiB")
+    assert not report["chosen"]["fits"] and report["advice"]
+
+
+def test_the_bound_on_caches_that_cuts_the_window_is_told(tmp_path: Path) -> None:
+    settings = Settings(cache_dir=tmp_path, device="cpu", kv_cache_bytes=ByteSize(20 << 20))
+    advice = plan_command(settings, "4GiB")["advice"]
+    assert any("kv_cache_bytes" in sentence for sentence in advice)

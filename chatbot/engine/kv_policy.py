@@ -101,12 +101,17 @@ def cache_kinds(settings: Settings) -> tuple[CacheKind, ...]:
     return ("16bit", "int8", "int4") if kind == "auto" else (kind,)
 
 
+def can_be_packed(head_dim: int) -> bool:
+    """Whether rows of such a width can be kept in 4 bit."""
+    return head_dim % PACKED_AT_ONCE == 0
+
+
 def packable_kinds(kinds: Sequence[CacheKind], head_dim: int) -> tuple[CacheKind, ...]:
     """Those of the kinds that a model with heads of such a width can have.
 
     Raises SettingsError when there is none.
     """
-    left = tuple(kind for kind in kinds if kind != "int4" or head_dim % PACKED_AT_ONCE == 0)
+    left = tuple(kind for kind in kinds if kind != "int4" or can_be_packed(head_dim))
     if not left:
         message = (
             f"kv_cache_dtype int4 needs heads whose width is a multiple of {PACKED_AT_ONCE}, and "

@@ -150,12 +150,15 @@ class TransformersEngine:
             reply = ReplyState(prompt, params, stream, stop.is_set)
             yield from LocalReply(self._workshop(), reply, conversation_id, ladder).events()
         finally:
-            self._meter.end()
-            if conversation_id is None or params.max_tokens == 1:
-                # A summary's call, or reading ahead: nobody waits, and the C library would keep
-                # what they freed, some tens of MB.
-                give_back_freed()
-            self._places.release(place)
+            try:
+                self._meter.end()
+                if conversation_id is None or params.max_tokens == 1:
+                    # A summary's call, or reading ahead: nobody waits, and the C library would
+                    # keep what they freed, some tens of MB.
+                    give_back_freed()
+            finally:
+                # Whatever fails before: without its place back, all later replies would wait.
+                self._places.release(place)
 
     def next_token_gap(self, token_ids: Sequence[int]) -> float:
         """How far the likeliest next token is before the second, in nats, read without a cache.

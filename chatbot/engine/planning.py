@@ -18,7 +18,7 @@ from chatbot.engine.device_memory import (
     parse_bytes,
 )
 from chatbot.engine.known_models import KNOWN_CONFIGS
-from chatbot.engine.kv_policy import cache_kinds
+from chatbot.engine.kv_policy import cache_bound, cache_kinds, can_be_packed, packable_kinds
 from chatbot.engine.memory import (
     CACHES,
     DEFAULT_WINDOW_TOKENS,
@@ -52,10 +52,11 @@ def plan_command(settings: Settings, device_memory: str | None = None) -> dict[s
         window_tokens=checked_window(settings, figures),
         piece_tokens=settings.prefill_piece_tokens,
         on_cuda=on_cuda,
-        caches=cache_kinds(settings),
+        caches=packable_kinds(cache_kinds(settings), figures.head_dim),
         replies_at_once=settings.max_concurrent_replies,
     )
     report = plan_report(figures, memory.available_bytes, request)
+    report["advice"] += _bound_advice(figures, memory.available_bytes, request, settings)
     return {
         "model": settings.model,
         "source": known.source,
@@ -122,7 +123,11 @@ def advice(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> lis
     found = []
     if plan.largest_window_tokens:
         found.append(f"Choose --window-tokens {plan.largest_window_tokens} or less.")
-    for cache in CACHES[CACHES.index(plan.cache) + 1 :]:
+    # Without a cache ("none") there is no smaller one.
+    smaller_caches = CACHES[CACHES.index(plan.cache) + 1 :] if plan.cache in CACHES else ()
+    for cache in smaller_caches:
+        if cache == "int4" and not can_be_packed(figures.head_dim):
+            continue
         if make_plan(figures, plan.available_bytes, replace(request, cache=cache)).fits:
             found.append(f"Choose --kv-cache-dtype {cache}.")
             break
@@ -136,6 +141,21 @@ def advice(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> lis
     if smaller := _smaller_model(figures, plan, request):
         found.append(smaller)
     return found or ["Choose a model with fewer parameters; not even 4-bit weights fit."]
+
+
+def _bound_advice(
+    figures: ModelFigures, available_bytes: int, request: PlanRequest, settings: Settings
+) -> list[str]:
+    """Says when the bound on all caches cuts the window. Raises SettingsError for a useless one."""
+    plan = best_plan(figures, available_bytes, request)
+    if not plan.fits:
+        return []
+    bound = cache_bound(plan, settings.kv_cache_bytes, plan.kv_bytes_per_token)
+    if bound.window_tokens >= plan.window_tokens:
+        return []
+    return [
+        f"The window is cut to {bound.window_tokens} tokens, since kv_cache_bytes holds no more."
+    ]
 
 
 def too_many_replies(figures: ModelFigures, plan: MemoryPlan, request: PlanRequest) -> str | None:
