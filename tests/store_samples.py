@@ -58,4 +58,6 @@ def long_chat(n_turns: int, *, chat_id: str = "long") -> Conversation:
 
 
 def summary(covers: int, text: str) -> RollingSummary:
-    return RollingSummary(text, covers, 5, (Fact("1층", "t", "m", True, id="f1"),), "edited", "2025")
+    return RollingSummary(
+        text, covers, 5, (Fact("1층", "t", "m", True, id="f1"),), "edited", "2025"
+    )

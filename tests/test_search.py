@@ -213,7 +213,6 @@ def test_korean_words_that_begin_alike_and_stand_together_count_more() -> None:
     assert apart < min(together, both)
 
 
-
 def test_fusion_is_a_mix_of_stretched_scores() -> None:
     assert min_max([]) == []
     assert min_max([2.0, 2.0]) == [1.0, 1.0]
