@@ -110,10 +110,10 @@ def test_text_that_cannot_be_stored_costs_its_file_only(
     paths = made(tmp_path, "a.txt", "b.txt")
     real = ingest.clean
 
-    def failing(loaded: LoadedFile) -> CleanDocument:
+    def failing(loaded: LoadedFile, *, remove_running: bool) -> CleanDocument:
         if loaded.name == "a.txt":
             "\udcb1".encode()
-        return real(loaded)
+        return real(loaded, remove_running=remove_running)
 
     monkeypatch.setattr(ingest, "clean", failing)
     library = Library(tmp_path / "library", embedder=None, count_tokens=len)

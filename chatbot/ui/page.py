@@ -79,7 +79,9 @@ def _told(
 
 def _handlers(people: People, request: gr.Request) -> Handlers:
     try:
-        return people.of(request.headers.get("cookie", ""), request.session_hash or "")
+        # What a widget asks by itself comes without the name of a tab; the person is known.
+        session = getattr(request, "session_hash", None)
+        return people.of(request.headers.get("cookie", ""), session or "")
     except InputError as error:
         raise gr.Error(str(error), print_exception=False) from error
 
