@@ -18,7 +18,7 @@ run: setup
 test: lint setup
 	@scripts/tools.sh
 	@scripts/axe.sh $(VENV)
-	$(PY) -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
+	$(PY) -m pytest -n logical --maxprocesses 4 --dist loadgroup $(ARGS)
 
 lint: $(DEV_STAMP)
 	$(PY) -m ruff check .

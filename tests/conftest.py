@@ -45,6 +45,15 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return pytest_collect_file(file_path, parent)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In several processes, a file stays in one, and so do all browser tests: one server and one
+    browser serve them."""
+    for item in items:
+        place = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else "elsewhere"
+        group = "browser" if place.startswith("tests/browser/") else place
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def isolated_process() -> Iterator[None]:
     """No settings, keys or caches of whoever runs the tests, and nothing outside the machine."""

@@ -7,11 +7,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from tests.browser.person import CHROMIUM, FLAGS, Person, Site, person
 
 Tab = Callable[..., Person]
+# Other tests run beside these, on two cores: what is slow then is no fault of the page.
+expect.set_options(timeout=15_000)
 
 
 @pytest.fixture(scope="package")
