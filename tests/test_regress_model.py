@@ -9,8 +9,9 @@ import pytest
 from regress_tools import load
 
 from chatbot.engine.base import Engine
-from chatbot.regression.runner import run_suite
+from chatbot.regression.runner import Selection, run_suite, select
 from chatbot.regression.sampling import RunOptions
+from chatbot.regression.suite import load_suites
 from chatbot.settings import Settings
 
 pytestmark = pytest.mark.model
@@ -71,3 +72,16 @@ def test_a_suite_runs_on_a_real_model(
     assert len(mark.revision) == 16 and mark.kv_cache != "auto" and mark.device != "none"
     again = run_suite(suite, suite.cases[1:2], options)
     assert again.cases[0].metrics.completion_tokens == result.cases[1].metrics.completion_tokens
+
+
+def test_the_smoke_part_of_the_shipped_suites(
+    demo_engine: Engine, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "chatbot.regression.target.load_engine", lambda settings: Shared(demo_engine)
+    )
+    suite = load_suites(sorted((Path(__file__).parent / "conversations").glob("*.yaml")))
+    cases = select(suite, Selection(tags=("smoke",)))
+    options = RunOptions(Settings(cache_dir=model_cache, embedding_model="none"))
+    result = run_suite(suite, cases, options)
+    assert len(cases) >= 2 and all(case.status == "passed" for case in result.cases)

