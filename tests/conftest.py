@@ -62,6 +62,8 @@ def isolated_process() -> Iterator[None]:
         for name in list(os.environ):
             if name.startswith(PERSONAL_PREFIXES):
                 patch.delenv(name)
+        # As the program does: the hub's library would else ask the hub on its own.
+        patch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
         # For the programs that tests start.
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests" / "netguard")]))
         yield
