@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import ByteSize, ValidationError
+from pydantic import ByteSize, SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 
@@ -35,6 +35,7 @@ def _allowed(field: FieldInfo) -> str:
         ByteSize: "an amount of memory such as 2GiB",
         Path: "the path of a folder",
         str: "a text",
+        SecretStr: "a text",
     }
     return words.get(plain, "a list of texts")
 

@@ -21,6 +21,7 @@ RETRIEVAL_ORDER = (
     "rerank", "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
 )  # fmt: skip
 
+SETTING_PARTS = ("chatbot.setting_faults", "chatbot.settings_")
 DATA = ("chatbot.errors", "chatbot.messages", "chatbot.records", "retrieval.types")
 
 # Module prefix -> the prefixes of ours that it may import. The longest matching prefix counts.
@@ -32,7 +33,8 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "chatbot.messages": ("retrieval.types",),
     "chatbot.setting_faults": (),
     "chatbot.saved_settings": (),
-    "chatbot.settings": ("chatbot.errors", "chatbot.saved_settings", "chatbot.setting_faults"),
+    "chatbot.settings_": (),
+    "chatbot.settings": ("chatbot.errors", "chatbot.saved_settings", *SETTING_PARTS),
     "chatbot.budget": ("chatbot.errors",),
     "chatbot.records": ("chatbot.errors", "chatbot.messages", "retrieval.types"),
     "chatbot.store_": (*DATA, "chatbot.titles"),

@@ -80,8 +80,8 @@ def _prompts() -> str:
 
 def _settings(settings: Settings) -> dict[str, Any]:
     """All settings but those of the machine."""
-    plain: dict[str, Any] = to_plain(settings.model_dump())
-    return {key: value for key, value in plain.items() if key not in NOT_IN_SUITES}
+    plain: dict[str, Any] = to_plain(settings.model_dump(exclude=set(NOT_IN_SUITES)))
+    return plain
 
 
 def _versions() -> dict[str, str]:

@@ -14,7 +14,10 @@ from chatbot.regression.yaml_lines import Located, Place
 from chatbot.setting_faults import impossible
 from chatbot.settings import Settings
 
-NOT_IN_SUITES = frozenset({"data_dir", "cache_dir", "host", "port", "debug", "tokenizer"})
+NOT_IN_SUITES = frozenset(
+    {"data_dir", "cache_dir", "host", "port", "debug", "tokenizer"}
+    | {"api", "api_key", "database_url", "vector_url"}
+)
 """Each run has a data folder of its own, and where models lie is the machine's matter."""
 _MACHINE = NOT_IN_SUITES | {"prompts_dir"}
 _UNIMPORTANT_FOLDER = Path("unused")
