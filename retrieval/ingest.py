@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from retrieval.chunk import chunk
+from retrieval.chunk_store import ChunkStore, Entry, Window
 from retrieval.clean import clean
 from retrieval.embed import Embedder, window_spans
 from retrieval.files import Originals, digest
-from retrieval.index import Entry, Index, Window
 from retrieval.load import LoadLimits, check_file, document_name, load_file
 from retrieval.types import (
     Chunk,
@@ -86,7 +86,7 @@ class Ingestor:
 
     def __init__(
         self,
-        index: Index,
+        index: ChunkStore,
         originals: Originals,
         embedder: Embedder | None,
         rules: IngestRules,

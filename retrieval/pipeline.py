@@ -11,9 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from retrieval.chunk import pages_of
+from retrieval.chunk_store import ChunkStore, Window
 from retrieval.embed import Embedder
 from retrieval.files import Originals, walk
-from retrieval.index import Index, Window
+from retrieval.index import Index
 from retrieval.ingest import (
     Ingestor,
     IngestProgress,
@@ -52,7 +53,8 @@ class Library:
     The folder holds `index.db` and a copy of each original under `files/`. What a killed process
     left half-done is not visible and is removed at the next start. Documents whose vectors are of
     another embedding model than `embedder` are embedded anew in the background, one after the
-    other; until its turn, a document is found by its words.
+    other; until its turn, a document is found by its words. `store`, made for the same embedder,
+    takes the place of `index.db`; the library closes it.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Library:
         limits: LoadLimits | None = None,
         remove_running_lines: bool = True,
         reranker: Reranker | None = None,
+        store: ChunkStore | None = None,
     ) -> None:
         self._reranker = reranker
         self._originals = Originals(folder / "files")
@@ -77,7 +80,8 @@ class Library:
             limits or DEFAULT_LIMITS,
             remove_running_lines,
         )
-        self._index = Index(folder / "index.db", embedder=embedder.name if embedder else "")
+        name = embedder.name if embedder else ""
+        self._index: ChunkStore = store or Index(folder / "index.db", embedder=name)
         self._index.exclusive(self._originals.remove_all_but)
         self._closing = threading.Event()
         self._renewer: threading.Thread | None = None

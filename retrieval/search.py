@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
 
+from retrieval.chunk_store import SearchedStore, WindowHit
 from retrieval.embed import Embedder
-from retrieval.index import Index, WindowHit
 from retrieval.ranking import QueryTerms, fuse, score_texts, weigh
 from retrieval.sentences import Span, sentence_cells
 from retrieval.tables import sentence_terms
@@ -79,7 +79,7 @@ class Found:
 
 
 def search(
-    index: Index,
+    index: SearchedStore,
     embedder: Embedder | None,
     query: str,
     *,
@@ -160,7 +160,7 @@ def _dense_weight(embedder: Embedder | None, query: str, weights: SearchWeights)
 
 
 def _candidates(
-    index: Index, query: QueryTerms, chunk_ids: Sequence[int], hits: Sequence[WindowHit]
+    index: SearchedStore, query: QueryTerms, chunk_ids: Sequence[int], hits: Sequence[WindowHit]
 ) -> list[Ranked]:
     by_chunk: dict[int, list[WindowHit]] = {}
     for hit in hits:  # nearest first
@@ -208,7 +208,7 @@ def _fused(items: Sequence[Ranked], dense_weight: float) -> list[Ranked]:
 
 
 def _with_named(
-    index: Index, ranked: Sequence[Ranked], document_ids: Sequence[str] | None
+    index: SearchedStore, ranked: Sequence[Ranked], document_ids: Sequence[str] | None
 ) -> list[Ranked]:
     """Lift the documents that the best passages name by their title.
 

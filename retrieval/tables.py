@@ -6,14 +6,14 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from retrieval.chunk_store import Entry, Window
 from retrieval.embed import Vectors
 from retrieval.sentences import sentence_cells
-from retrieval.types import Chunk, CleanDocument, DocumentInfo, Passage
+from retrieval.types import CleanDocument, DocumentInfo, Passage
 from retrieval.vectors import Ids
 from retrieval.words import content_terms, folded, lexical_terms
 
@@ -73,23 +73,6 @@ SELECT_INFO = """
     SELECT d.id, d.name, d.media, d.pages, (SELECT count(*) FROM chunks WHERE document_id = d.id),
            d.tokens, d.bytes, d.sha256, d.created, d.removed_lines, d.warnings FROM documents d
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A part of a chunk's text, [start, end) in it, with its vector of shape (dimensions,)."""
-
-    start: int
-    end: int
-    vector: Vectors
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A chunk with its windows, as it is stored."""
-
-    chunk: Chunk
-    windows: tuple[Window, ...] = ()
 
 
 def among(document_ids: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
@@ -187,6 +170,12 @@ def delete_document(connection: sqlite3.Connection, document_id: str) -> bool:
         (document_id,),
     )
     return connection.execute("DELETE FROM documents WHERE id = ?", (document_id,)).rowcount > 0
+
+
+def generation_of(connection: sqlite3.Connection) -> int:
+    """A number that rises with every change of documents."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+    return int(row[0])
 
 
 def touch(connection: sqlite3.Connection) -> None:

@@ -17,7 +17,8 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
-    "clean", "chunk", "embed", "vectors", "database", "tables", "index", "ranking", "search",
+    "clean", "chunk", "embed", "chunk_store", "vectors", "database", "tables", "stored",
+    "keywords", "index", "ranking", "search",
     "rerank", "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
 )  # fmt: skip
 
