@@ -32,7 +32,7 @@ $(RUN_STAMP): requirements.txt constraints.txt
 	@scripts/install.sh $(VENV) -r requirements.txt
 	@touch $@
 
-$(DEV_STAMP): $(RUN_STAMP) requirements-dev.txt requirements-dev-nodeps.txt
+$(DEV_STAMP): $(RUN_STAMP) requirements-team.txt requirements-dev.txt requirements-dev-nodeps.txt
 	@scripts/install.sh $(VENV) -r requirements-dev.txt
 	@scripts/install.sh $(VENV) --no-deps -r requirements-dev-nodeps.txt
 	@touch $@

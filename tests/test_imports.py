@@ -177,7 +177,8 @@ def test_heavy_libraries_are_imported_only_by_their_owners(name: str) -> None:
 def test_every_library_that_is_imported_is_pinned() -> None:
     pinned = {
         match[1].lower().replace("_", "-")
-        for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        for file in ("requirements.txt", "requirements-team.txt")
+        for line in (ROOT / file).read_text(encoding="utf-8").splitlines()
         if (match := re.match(r"([A-Za-z0-9._-]+)==[0-9][^ ]*$", line))
     }
     used = {
