@@ -1,4 +1,4 @@
-"""Long chats of real talk with facts planted in them; the facts lie in planted_facts.jsonl."""
+"""Long chats of real talk with facts planted in them; the facts lie in planted_*.jsonl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from pathlib import Path
 from typing import Any
 
 LANGUAGES = ("en", "ko")
-FACTS = Path(__file__).parent / "planted_facts.jsonl"
+FACTS = {
+    "first": Path(__file__).parent / "planted_facts.jsonl",
+    "held": Path(__file__).parent / "planted_more.jsonl",
+}
+"""Two sets of the same kinds. The rules were written with the first in sight, not with the second.
+"""
 LONGEST_QUESTION, LONGEST_REPLY = 1_500, 4_000
 """Characters of a filler turn; longer ones are left out, not cut."""
 _MARK = re.compile(r"\s*->->[\s\d,.]*$")
@@ -35,6 +40,16 @@ class Planted:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where the talk and the facts come from: the shared data, a key of FACTS, and whether English
+    talk is of short replies as well, which takes a model that writes summaries less time."""
+
+    data: Path
+    facts: str = "first"
+    short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Chat:
     """The turns of one chat, each a question and a reply, and what was planted in them."""
 
@@ -43,23 +58,20 @@ class Chat:
     planted: tuple[Planted, ...]
 
 
-def chats(data: Path, language: str, *, seeds: int, turns: int) -> Iterator[Chat]:
+def chats(source: Source, language: str, *, seeds: Sequence[int], turns: int) -> Iterator[Chat]:
     """Two chats a seed: one with facts that stay, one in which each of them is corrected."""
-    fillers = _english(data) if language == "en" else _korean(data)
-    for seed in range(seeds):
-        source = fillers[seed % len(fillers)]
+    fillers = _english(source) if language == "en" else _answered(source.data, "korquad1")
+    kinds = _kinds(source, language)
+    for seed in seeds:
+        talk = fillers[seed % len(fillers)]
         for corrected in (False, True):
             rng = random.Random(f"{language} {seed} {corrected}")
-            yield _chat(f"{seed}{'c' if corrected else ''}", language, _drawn(rng, source, turns),
-                        corrected, rng)  # fmt: skip
+            filler = _drawn(rng, talk, turns)
+            planted = [_planted(kind, kinds[kind], corrected, rng) for kind in kinds]
+            yield _chat(f"{seed}{'c' if corrected else ''}", filler, planted, rng)
 
 
-def _chat(
-    name: str, language: str, filler: Sequence[Filler], corrected: bool, rng: random.Random
-) -> Chat:
-    planted = [
-        _planted(kind, entries, corrected, rng) for kind, entries in _kinds(language).items()
-    ]
+def _chat(name: str, filler: Sequence[Filler], planted: list[Planted], rng: random.Random) -> Chat:
     turns = [list(turn) for turn in filler]
     # The first two thirds, so that each fact is far back when it is asked for.
     places = sorted(rng.sample(range(2 * len(turns) // 3), len(planted)))
@@ -71,9 +83,9 @@ def _chat(
     return Chat(name, tuple((user, reply) for user, reply in turns), tuple(planted))
 
 
-def _kinds(language: str) -> dict[str, list[dict[str, Any]]]:
+def _kinds(source: Source, language: str) -> dict[str, list[dict[str, Any]]]:
     kinds: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for line in FACTS.read_text(encoding="utf-8").splitlines():
+    for line in FACTS[source.facts].read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         if entry["language"] == language:
             kinds[entry["kind"]].append(entry)
@@ -104,10 +116,12 @@ def _drawn(rng: random.Random, source: Sequence[Filler], turns: int) -> list[Fil
     return [source[(start + n) % len(source)] for n in range(turns)]
 
 
-def _english(data: Path) -> list[list[Filler]]:
+def _english(source: Source) -> list[list[Filler]]:
     """BEAM: questions and replies of people planning, studying and writing programs."""
+    if source.short:
+        return _answered(source.data, "xquad_en")
     found = []
-    for path in sorted((data / "memory" / "beam100k").glob("*.json")):
+    for path in sorted((source.data / "memory" / "beam100k").glob("*.json")):
         messages = json.loads(path.read_text(encoding="utf-8"))["messages"]
         pairs = [
             (_MARK.sub("", a["content"]), b["content"])
@@ -115,23 +129,24 @@ def _english(data: Path) -> list[list[Filler]]:
             if a["role"] == "user" and b["role"] == "assistant"
         ]
         found.append([pair for pair in pairs if _is_short(pair)])
-    return _some(found, data)
+    return _some(found, source.data)
 
 
-def _korean(data: Path) -> list[list[Filler]]:
-    """KorQuAD: questions, each answered with the paragraph that holds the answer."""
-    folder = data / "qa" / "korquad1"
+def _answered(data: Path, name: str) -> list[list[Filler]]:
+    """XQuAD and KorQuAD: questions, each answered with the paragraph that holds the answer."""
+    folder = data / "qa" / name
     if not folder.is_dir():
         return _some([], data)
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     one_each: dict[str, Filler] = {}
     for line in lines:
         entry = json.loads(line)
-        name = entry["gold"][0]["document"]
-        reply = (folder / "documents" / name).read_text(encoding="utf-8").strip()
-        one_each.setdefault(name, (entry["question"], reply))
+        document = entry["gold"][0]["document"]
+        reply = (folder / "documents" / document).read_text(encoding="utf-8").strip()
+        one_each.setdefault(document, (entry["question"], reply))
     pairs = [pair for pair in one_each.values() if _is_short(pair)]
-    return _some([pairs[n::10] for n in range(10)], data)
+    parts = max(1, min(10, len(pairs) // 60))
+    return _some([pairs[n::parts] for n in range(parts)], data)
 
 
 def _is_short(pair: Filler) -> bool:

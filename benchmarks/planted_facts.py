@@ -1,6 +1,7 @@
 """Are facts that were said in passing in the prompt of the question that needs them, much later?
 
-    python -m benchmarks.planted_facts [--json] [--summaries bad|demo|...] [--data ../shared/data]
+    python -m benchmarks.planted_facts [--json] [--summaries bad|demo|...] [--facts first|held]
+        [--short] [--first-seed N --seeds N] [--data ../shared/data]
 
 Each seed is two long chats in each language: eight facts of different kinds, each said beside one
 of 60 filler turns of real talk (BEAM chats in English, KorQuAD questions in Korean), then asked for
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.planted_chats import LANGUAGES, Chat, Planted, chats
+from benchmarks.planted_chats import FACTS, LANGUAGES, Chat, Planted, Source, chats
 from benchmarks.summarisers import SUMMARISERS, Summarise
 from benchmarks.vocabulary import llama3_vocabulary
 from chatbot.engine.base import ChatTokenizer
@@ -71,7 +72,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, default=DATA, help="folder with memory/ and qa/")
     parser.add_argument("--tokenizer", type=Path, default=None, help="default: Llama 3's")
     parser.add_argument("--summaries", choices=sorted(SUMMARISERS), default="bad")
+    parser.add_argument("--facts", choices=sorted(FACTS), default="first")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=0, help="to run the seeds in parts")
+    parser.add_argument("--short", action="store_true", help="short English filler (XQuAD) too")
     parser.add_argument("--turns", type=int, default=60, help="filler turns of a chat")
     parser.add_argument("--language", choices=LANGUAGES, action="append", help="default: both")
     parser.add_argument("--json", action="store_true", help="the default; for symmetry")
@@ -79,11 +83,13 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.data.is_dir():
         raise SystemExit(f"The measuring data is not in {given.data}; say where with --data.")
     tokenizer = load_tokenizer(given.tokenizer or llama3_vocabulary())
-    report: dict[str, Any] = {"summaries": given.summaries}
+    source = Source(given.data, given.facts, given.short)
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    report: dict[str, Any] = {"summaries": given.summaries, "facts": given.facts}
     with closing(SUMMARISERS[given.summaries]()) as summarise:
         for language in given.language or LANGUAGES:
             figures = Figures()
-            for chat in chats(given.data, language, seeds=given.seeds, turns=given.turns):
+            for chat in chats(source, language, seeds=seeds, turns=given.turns):
                 measure(chat, tokenizer, summarise, figures)
                 so_far = f"{figures.present} of {figures.facts} present"
                 so_far += f", {figures.corrected_present} of {figures.corrected} corrected"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks import planted_facts
-from benchmarks.planted_chats import Planted, chats
+from benchmarks.planted_chats import Planted, Source, chats
 from benchmarks.planted_facts import is_marked
 from benchmarks.summarisers import SUMMARISERS
 
@@ -81,7 +81,7 @@ def test_without_the_data_one_sentence_says_so(tmp_path: Path) -> None:
 
 def test_facts_are_asked_for_in_other_words_and_are_of_eight_kinds(data: Path) -> None:
     for language in ("en", "ko"):
-        for chat in chats(data, language, seeds=3, turns=24):
+        for chat in chats(Source(data), language, seeds=range(3), turns=24):
             assert len({fact.kind for fact in chat.planted}) == 8
             said = "\n".join(user for user, _ in chat.turns)
             for fact in chat.planted:
