@@ -41,7 +41,7 @@ from chatbot.ui.prompt_html import KINDS, counts_line, trace_html
 from chatbot.ui.pump import Pump
 from chatbot.ui.replies import advanced
 from chatbot.ui.source_html import source_html
-from chatbot.ui.view import LiveReply, Welcome, marked, view
+from chatbot.ui.view import LiveReply, Welcome, first_shown, marked, view
 from retrieval.types import Citation, DocumentInfo
 
 NASTY = (
@@ -170,6 +170,12 @@ def test_only_the_newest_turns_are_shown_with_a_way_to_the_rest() -> None:
     seen = view(Conversation("c", turns=turns), language="en", shown=10)
     assert "30 more" in seen.parts[0].text
     assert [i for i in dict.fromkeys(seen.turn_ids) if i] == [f"t{n}" for n in range(31, 41)]
+
+
+def test_a_new_turn_moves_the_first_one_shown_only_now_and_then() -> None:
+    assert [first_shown(count, 30) for count in (0, 30, 39, 40, 49, 50, 1000, 1009)] == [
+        0, 0, 0, 10, 10, 20, 970, 970,
+    ]  # fmt: skip
 
 
 def test_the_fold_line_stands_after_the_turns_that_the_summary_covers() -> None:

@@ -18,7 +18,7 @@ from chatbot.ui.machine_html import Machine
 from chatbot.ui.options import Options
 from chatbot.ui.options_html import options_html
 from chatbot.ui.rows import messages
-from chatbot.ui.view import Welcome, live_parts, view
+from chatbot.ui.view import LiveReply, Welcome, first_shown, live_parts, settled_turns, view
 
 Updates = dict[str, Any]
 """New values by the name of the widget."""
@@ -45,9 +45,9 @@ class Screen:
 
     def chat(self, tab: Tab, session: str, conversation: Conversation | None) -> Updates:
         """The chat with its panel, and Send or Stop."""
-        traces = self._traces(tab, conversation)
         ticket = self._desk.running(tab.conversation_id)
         live = ticket.live if ticket else None
+        traces = self._traces(tab, conversation, live)
         newest = list(traces.values())[-1] if traces else None
         shown = view(
             conversation,
@@ -70,8 +70,8 @@ class Screen:
         """The rows of the chat without the reply that is being made."""
         conversation = self.conversation(tab.conversation_id)
         ticket = self._desk.running(tab.conversation_id)
-        traces = self._traces(tab, conversation)
         live = ticket.live if ticket else None
+        traces = self._traces(tab, conversation, live)
         rows = view(
             conversation,
             language=tab.language,
@@ -186,8 +186,11 @@ class Screen:
         except InputError:
             return None
 
-    def _traces(self, tab: Tab, conversation: Conversation | None) -> dict[str, PromptTrace]:
-        turns = conversation.turns[-tab.shown :] if conversation else ()
+    def _traces(
+        self, tab: Tab, conversation: Conversation | None, live: LiveReply | None
+    ) -> dict[str, PromptTrace]:
+        turns = settled_turns(conversation, live)
+        turns = turns[first_shown(len(turns), tab.shown) :]
         found = ((turn.id, self._services.store.load_trace(turn.id)) for turn in turns)
         return {turn_id: trace for turn_id, trace in found if trace is not None}
 

@@ -21,7 +21,10 @@ from chatbot.ui.i18n import Language
 Phase = Literal["loading", "documents", "waiting", "reading", "writing"]
 _BLOCK_SIGN = re.compile(r"^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)+")
 SHOWN_TURNS = 30
-"""Turns shown at first and added by each "earlier"; more would slow streaming down."""
+"""Turns shown at least and added by each "earlier"; many more would slow streaming down."""
+SHOWN_STEP = 10
+"""The first turn shown is one of each so many: if each new turn moved all rows by one, the page
+would draw all of them anew at the end of each reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,8 @@ def view(
 ) -> View:
     """The newest `shown` turns, the line where folding ends, and the reply in the making."""
     rows: list[tuple[Part, str]] = []
-    turns = _settled(conversation, live)
-    first = max(0, len(turns) - shown)
+    turns = settled_turns(conversation, live)
+    first = first_shown(len(turns), shown)
     if first:
         rows.append((_html(earlier_html(language, first)), ""))
     for number, turn in enumerate(turns[first:], start=first + 1):
@@ -96,6 +99,25 @@ def view(
         state = welcome or Welcome()
         rows.append((_html(welcome_html(language, state.is_demo, state.has_documents)), ""))
     return View(tuple(part for part, _ in rows), tuple(turn_id for _, turn_id in rows))
+
+
+def first_shown(count: int, shown: int) -> int:
+    """The place of the first of `count` turns that is shown, where `shown` are asked for."""
+    return max(0, count - shown) // SHOWN_STEP * SHOWN_STEP
+
+
+def settled_turns(conversation: Conversation | None, live: LiveReply | None) -> tuple[Turn, ...]:
+    """The turns without the one that is being made right now."""
+    if conversation is None:
+        return ()
+    turns = conversation.turns
+    if live is None:
+        return turns
+    kept = [turn for turn in turns if turn.finish != "running"]
+    for at, turn in enumerate(kept):
+        if turn.id == live.turn_id:
+            return tuple(kept[:at])
+    return tuple(kept)
 
 
 def turn_parts(
@@ -144,20 +166,6 @@ def can_be_marked(statement: str, reply: str) -> bool:
     """Whether a mark around `statement` leaves the Markdown of `reply` as it is."""
     plain = not any(character in statement for character in "\n`|$")
     return plain and bool(statement) and statement in reply
-
-
-def _settled(conversation: Conversation | None, live: LiveReply | None) -> tuple[Turn, ...]:
-    """The turns without the one that is being made right now."""
-    if conversation is None:
-        return ()
-    turns = conversation.turns
-    if live is None:
-        return turns
-    kept = [turn for turn in turns if turn.finish != "running"]
-    for at, turn in enumerate(kept):
-        if turn.id == live.turn_id:
-            return tuple(kept[:at])
-    return tuple(kept)
 
 
 def _html(text: str) -> Part:

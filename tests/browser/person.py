@@ -40,6 +40,7 @@ CODE = (
     "```\n\nEnd."
 )
 SLOW = " ".join(f"word{n}" for n in range(40))
+LONG = " ".join(f"word{n}" for n in range(400))
 
 
 def script(prompt: str, _: tuple[int, ...]) -> Scripted:
@@ -49,9 +50,11 @@ def script(prompt: str, _: tuple[int, ...]) -> Scripted:
     if "Carrick" in prompt and not wish:
         return "The lamp of Carrick was built in 1898. It also sings at night."
     return {
-        "slow": ScriptedReply(SLOW, tokens_per_s=60, ends_itself=False),
+        # Long enough for a machine of a fifth of the speed to look at it before it ends.
+        "slow": ScriptedReply(SLOW, tokens_per_s=25, ends_itself=False),
         "stall": ScriptedReply(SLOW, tokens_per_s=60, stall_after_tokens=5),
         "brief": ScriptedReply(SLOW, tokens_per_s=60),
+        "long": ScriptedReply(LONG, tokens_per_s=60),
         "fail": EngineError("The scripted engine broke <b>down</b>."),
         "half": ScriptedReply(SLOW, fail_after_tokens=12, tokens_per_s=200),
         "html": HTML,
@@ -169,7 +172,7 @@ class Person:
         return found[1] if found else ""
 
 
-def until(check: Callable[[], bool], what: str, limit_s: float = 8.0) -> None:
+def until(check: Callable[[], bool], what: str, limit_s: float = 20.0) -> None:
     """Wait for something that is not on the page."""
     end = time.monotonic() + limit_s
     while not check():

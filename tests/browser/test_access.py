@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from chatbot.users import add_user
+from tests.browser.long_chat import long_chat
 from tests.browser.person import Person, Site, person
-from tests.browser.test_memory_page import long_chat, show
+from tests.browser.test_memory_page import show
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.browser

@@ -20,8 +20,8 @@ Windows = Callable[..., BrowserContext]
 
 def test_a_reply_streams_and_shows_what_went_into_its_prompt(tab: Person, site: Site) -> None:
     expect(tab.page).to_have_title("Local Llama Chat")
-    tab.write("Tell me, script:brief")
-    expect(tab.questions).to_have_text(["Tell me, script:brief"])
+    tab.write("Tell me, script:slow")
+    expect(tab.questions).to_have_text(["Tell me, script:slow"])
     expect(tab.stop_button).to_be_visible()
     expect(tab.send_button).to_have_count(0)
     expect(tab.box).to_have_value("")
@@ -29,8 +29,8 @@ def test_a_reply_streams_and_shows_what_went_into_its_prompt(tab: Person, site: 
     first = len(tab.last_reply().inner_text())
     until(lambda: len(tab.last_reply().inner_text()) > first, "the reply grows")
     tab.box.fill("typing goes on")
+    tab.page.keyboard.press("Escape")
     expect(tab.send_button).to_be_visible()
-    expect(tab.last_reply()).to_contain_text("word39")
     expect(tab.box).to_have_value("typing goes on")
     expect(tab.chats.first).to_contain_text("Tell me")
     expect(tab.page.locator("#top h1")).to_contain_text("Tell me")
@@ -44,7 +44,8 @@ def test_a_reply_streams_and_shows_what_went_into_its_prompt(tab: Person, site: 
     tokens = [int(re.sub(r"\D", "", text)) for text in pieces.locator(".n").all_inner_texts()]
     assert sum(tokens) == int(shown[1].replace(",", ""))
     pieces.last.locator("summary").click()
-    expect(pieces.last.locator("pre")).to_have_text("Tell me, script:brief")
+    expect(pieces.last.locator("pre")).to_have_text("Tell me, script:slow")
+    tab.box.fill("")
     expect(tab.page.locator("#meter")).to_contain_text(shown[1])
     trace = site.services.store.load_trace(
         site.services.store.load(tab.conversation_id).turns[0].id
@@ -61,6 +62,7 @@ def test_updates_come_at_most_ten_times_a_second(tab: Person) -> None:
         characterData: true}); window.began = performance.now(); }"""
     )
     tab.ask("script:brief")
+    expect(tab.last_reply()).to_contain_text("word39")
     count, seconds = tab.page.evaluate("[texts.size, (performance.now() - began) / 1000]")
     assert 3 <= count <= 10 * seconds + 3
 
@@ -71,7 +73,7 @@ def test_escape_stops_and_what_was_there_is_kept_and_can_be_retried(
     tab.write("script:slow")
     expect(tab.last_reply()).to_contain_text("word5")
     tab.page.keyboard.press("Escape")
-    expect(tab.send_button).to_be_visible(timeout=2_000)
+    expect(tab.send_button).to_be_visible()
     expect(tab.feet.last).to_contain_text("Stopped.")
     expect(tab.last_reply()).to_contain_text("word5")
     kept = site.services.store.load(tab.conversation_id).turns[0]
@@ -82,7 +84,7 @@ def test_escape_stops_and_what_was_there_is_kept_and_can_be_retried(
     expect(tab.questions).to_have_count(1)
     expect(tab.last_reply()).to_contain_text("word2")
     tab.stop_button.click()
-    expect(tab.send_button).to_be_visible(timeout=2_000)
+    expect(tab.send_button).to_be_visible()
     again = site.services.store.load(tab.conversation_id).turns
     assert len(again) == 1 and again[0].id != kept.id
 
@@ -227,7 +229,7 @@ def test_closing_the_tab_stops_the_reply_and_keeps_it(
     chat = tab.conversation_id
     tab.page.close()
     store = site.services.store
-    until(lambda: store.load(chat).turns[0].finish == "cancelled", "the reply ends", 3.0)
+    until(lambda: store.load(chat).turns[0].finish == "cancelled", "the reply ends")
     assert "word2" in store.load(chat).turns[0].reply
     assert not site.services.chat.is_running(chat)
 

@@ -10,36 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from chatbot.messages import Conversation, Fact, FoldDecision, Message, RollingSummary, Turn
+from tests.browser.long_chat import long_chat
 from tests.browser.person import Person, Site, person, until
 
 pytestmark = pytest.mark.browser
 Windows = Callable[..., BrowserContext]
 PAGES = "The first page is about boats.\fThe lamp of Carrick was built in 1898 by <b>Mary</b> Ode."
-
-
-def long_chat(site: Site, name: str, n_turns: int) -> str:
-    """A chat of `n_turns`, all but five of them folded, with facts and decisions."""
-    turns = tuple(
-        Turn(
-            f"{name}{n}",
-            (Message(f"{name}u{n}", "user", f"Question {n}?"),),
-            (Message(f"{name}a{n}", "assistant", f"Answer {n}."),),
-        )
-        for n in range(1, n_turns + 1)
-    )
-    store = site.services.store
-    store.import_conversation(Conversation(name, f"Chat {name}", turns))
-    facts = (
-        Fact("The dog is <Rex>.", f"{name}2", f"{name}u2", id="f1"),
-        Fact(
-            "We meet on 21 March.", f"{name}3", f"{name}u3", id="f2", earlier="We meet on 14 March."
-        ),
-    )
-    store.save_summary(name, RollingSummary("They spoke of boats.", n_turns - 5, 6, facts))
-    refused = FoldDecision("2026-01-02T03:04:05", 9, False, None, ("invented: Bob",), "Bob came.")
-    store.add_fold_decisions(name, [refused])
-    return name
 
 
 def show(tab: Person, name: str) -> None:
@@ -258,32 +234,3 @@ def test_the_meter_counts_the_draft_before_it_is_sent_and_warns(
         tab.page.locator("dialog [data-confirm]").click()
     finally:
         own.close()
-
-
-def test_a_thousand_turns_open_fast_and_stream_without_touching_old_rows(
-    tab: Person, site: Site
-) -> None:
-    chat = long_chat(site, "huge", 1000)
-    opened = []
-    for _ in range(3):
-        tab.page.goto("about:blank")
-        began = tab.page.evaluate("Date.now()")
-        tab.page.goto(f"{site.url}?c={chat}")
-        expect(tab.questions).to_have_count(30)
-        opened.append(tab.page.evaluate("Date.now()") - began)
-    assert min(opened) < 2000, opened
-    tab.write("script:brief")
-    expect(tab.last_reply()).to_contain_text("word3")
-    tab.page.evaluate(
-        """() => { window.old = 0; new MutationObserver((all) => { for (const change of all) {
-        const row = change.target.closest && change.target.closest('.message-row');
-        const rows = document.querySelectorAll('#chat .message-row');
-        if (row && row !== rows[rows.length - 1]) old += 1; } }).observe(
-        document.querySelector('#chat'), {subtree: true, childList: true, attributes: true}); }"""
-    )
-    expect(tab.last_reply()).to_contain_text("word30")
-    assert tab.page.evaluate("old") == 0
-    expect(tab.send_button).to_be_visible()
-    tab.page.locator("#chat [role=log]").hover()
-    tab.page.mouse.wheel(0, -100_000)
-    expect(tab.questions).to_have_count(60)

@@ -217,7 +217,7 @@ def test_the_fold_line_and_the_summary_can_be_read(tab: Person, site: Site) -> N
     fold.locator("summary").click()
     expect(fold.locator(".verbatim")).to_have_text("They spoke of <boats>.")
     expect(tab.page.locator("#summary")).to_contain_text("They spoke of <boats>.")
-    expect(tab.questions).to_have_count(30)
+    expect(tab.questions).to_have_count(35)
     tab.page.locator("[data-act=earlier]").click()
     expect(tab.questions).to_have_count(45)
 
