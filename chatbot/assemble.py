@@ -115,9 +115,7 @@ def _make_pieces(request: PromptRequest, encoder: PieceEncoder) -> _Pieces:
         encoder.passage(p, label) for p, label in zip(request.passages, labels, strict=True)
     )
     recalled_header = f"{prompts.load('label_recalled', language)}\n"
-    passages_header = (
-        f"{prompts.load('documents', language)}\n{prompts.load('label_passages', language)}\n\n"
-    )
+    passages_header = _passages_header(language)
     system = encoder.system(request.system_text)
     question = encoder.question(request.question, _lead(request))
     if system.segment.tokens + question.segment.tokens > request.budget.limit_tokens:
@@ -178,10 +176,23 @@ def _recent_turns(
     return tuple(pieces)
 
 
+def passages_frame_tokens(language: str, encoder: PieceEncoder) -> int:
+    """What passages cost a prompt beside themselves."""
+    return encoder.count(_passages_header(language)) + encoder.count(_question_label(language))
+
+
+def _passages_header(language: str) -> str:
+    return f"{prompts.load('documents', language)}\n{prompts.load('label_passages', language)}\n\n"
+
+
+def _question_label(language: str) -> str:
+    return f"{prompts.load('label_question', language)}\n"
+
+
 def _lead(request: PromptRequest) -> str:
     """What stands between the found texts and the question."""
     if request.passages or request.excerpts:
-        return f"{prompts.load('label_question', request.language)}\n"
+        return _question_label(request.language)
     if request.searched_documents:
         return f"{prompts.load('no_passages', request.language)}\n\n"
     return ""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import prompts
-from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
+from chatbot.assemble import AssembledPrompt, PromptRequest, assemble, passages_frame_tokens
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
 from chatbot.fact_recall import FactRecall
@@ -63,12 +63,13 @@ class PromptBuilder:
         self._settings = settings
         self._recaller.change_settings(settings)
 
-    def budget(self, window_tokens: int) -> ContextBudget:
-        """The budget of a window under the present settings."""
+    def budget(self, window_tokens: int, reply_tokens: int | None = None) -> ContextBudget:
+        """The budget of a window under the present settings; `reply_tokens` is room for a reply
+        that somebody wants otherwise."""
         s = self._settings
         return context_budget(
             window_tokens,
-            s.reply_tokens,
+            s.reply_tokens if reply_tokens is None else reply_tokens,
             passage_share=s.passage_share,
             recall_share=s.recall_share,
             min_recent_turns=s.min_recent_turns,
@@ -90,6 +91,7 @@ class PromptBuilder:
         query = search_query(asked, conversation.turns)
         unfolded = self._unfolded_tokens(conversation, budget)
         room = budget.limit_tokens - self._required_tokens(shown, system_text)
+        room -= passages_frame_tokens(language, self.encoder)
         found = self._passages(query, conversation.document_ids, budget, room - unfolded)
         recalled = self._recaller.recalled(
             conversation,

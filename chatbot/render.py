@@ -16,7 +16,7 @@ from chatbot.engine.base import ChatFormat, ChatTokenizer
 from chatbot.excerpts import Excerpt
 from chatbot.facts import fact_line
 from chatbot.messages import RollingSummary, Segment, SegmentKind, Turn
-from retrieval.types import Passage
+from retrieval.types import Passage, passage_in_prompt
 
 KEPT_TURN_ENCODINGS = 4096
 NO_REPLY = "…"
@@ -142,10 +142,7 @@ class PieceEncoder:
 
     def passage(self, passage: Passage, label: str) -> Piece:
         """A passage under its label, with document and page."""
-        pages = page_range(passage.page, passage.page_end)
-        where = f"{one_line(passage.document)}, p. {pages}" if pages else one_line(passage.document)
-        context = f"{passage.context}\n" if passage.context else ""
-        piece = self._piece("passage", f"[{label}] {where}\n{context}{passage.text}\n\n")
+        piece = self._piece("passage", passage_in_prompt(label, passage))
         segment = replace(
             piece.segment,
             document=passage.document,
@@ -207,13 +204,6 @@ def render(parts: PromptParts, chat_format: ChatFormat) -> RenderedPrompt:
     ids += chat_format.end
     assert sum(segment.tokens for segment in segments) == len(ids), "a piece was miscounted"
     return RenderedPrompt(tuple(ids), tuple(segments))
-
-
-def page_range(page: int | None, page_end: int | None) -> str:
-    """ "3", "6-7", or "" for a document without pages."""
-    if page is None:
-        return ""
-    return str(page) if page_end in (None, page) else f"{page}-{page_end}"
 
 
 def one_line(text: str) -> str:

@@ -129,6 +129,29 @@ class Passage:
     context: str = ""
 
 
+def passage_line(label: str, passage: Passage) -> str:
+    """The line over a passage in a prompt: its label, document and page.
+
+    The name is put on one line, so that it cannot pose as a passage of its own.
+    """
+    pages = page_range(passage.page, passage.page_end)
+    where = f", p. {pages}" if pages else ""
+    return f"[{label}] {' '.join(passage.document.split())}{where}"
+
+
+def page_range(page: int | None, page_end: int | None) -> str:
+    """ "3", "6-7", or "" for a document without pages."""
+    if page is None:
+        return ""
+    return str(page) if page_end in (None, page) else f"{page}-{page_end}"
+
+
+def passage_in_prompt(label: str, passage: Passage) -> str:
+    """A passage as a prompt shows it; the budget counts just this."""
+    body = passage_body(passage.context, passage.text)
+    return f"{passage_line(label, passage)}\n{body}\n\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Citation:
     """Where a statement of a reply stands: `quote == document text[start:end]`, word for word."""

@@ -10,10 +10,9 @@ import pytest
 
 from retrieval.context import pack
 from retrieval.embed import ScriptedEmbedder
-from retrieval.narrow import HEADER_TOKENS
 from retrieval.pipeline import Library
 from retrieval.sentences import split_sentences
-from retrieval.types import Passage
+from retrieval.types import Passage, passage_in_prompt
 
 
 def count_tokens(text: str) -> int:
@@ -95,7 +94,7 @@ def test_narrowed_passages_are_whole_sentences_of_the_document(
 ) -> None:
     for topic in TOPICS:
         found = library.search(f"What was the {topic} keeper called?", budget_tokens=budget)
-        assert sum(item.tokens + HEADER_TOKENS for item in found) <= budget
+        assert sum(count_tokens(passage_in_prompt("20", item)) for item in found) <= budget
         for item in found:
             text = library.document_text(item.document_id)
             assert item.text == text[item.start : item.end]

@@ -1,0 +1,177 @@
+"""The stretches of whole sentences that passages may be cut down to, with what each is worth.
+Knows no budget."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import log
+
+from retrieval.ranking import QueryTerms, min_max
+from retrieval.search import Ranked
+from retrieval.sentences import trim_span
+from retrieval.types import CountTokens, Passage, passage_body, passage_line
+
+CHUNK_SHARE = 0.5
+"""How much a stretch is worth by its chunk's score, against by its own."""
+NEIGHBOUR_SHARE = 0.4
+"""What a good stretch lends to the one before and after it."""
+WHOLE_BONUS = 0.3
+"""What a chunk that is taken whole gets in place of that."""
+TYPICAL_LABEL = "20"
+MAX_GAP = 8
+"""Characters of white space that may lie between neighbours; chunks leave nothing else out."""
+_ROWS_AS_LINES = (".csv", ".tsv")
+# A header row, its rule and rows up to the end of the text.
+_TABLE_HEAD = re.compile(
+    r"^(\|.*\|)[ \t]*\n\|[ \t:|-]+\|[ \t]*\n(?:\|.*\|[ \t]*\n)*\Z", re.MULTILINE
+)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A stretch of whole sentences, [start, end) in its document."""
+
+    item: Ranked
+    start: int
+    end: int
+    tokens: int
+    matches: frozenset[str]
+    """The query's terms in it."""
+    cosine: float
+    header_tokens: int
+    """Paid when it begins a passage: its label, file name, headings and table header."""
+    score: float = 0.0
+
+    @property
+    def document_id(self) -> str:
+        return self.item.passage.document_id
+
+
+class UnitMaker:
+    """Cuts passages into units for one query. Remembers what their headers cost."""
+
+    def __init__(self, query: QueryTerms, count_tokens: CountTokens) -> None:
+        self._query = query
+        self._count = count_tokens
+        self._headers: dict[str, int] = {}
+
+    def whole(self, item: Ranked, passages: Sequence[Passage]) -> Unit:
+        """All of these neighbouring passages as one unit; `item` is the best of them."""
+        terms = [term for sentence in item.terms for term in sentence]
+        # The context of the first is counted in its tokens already.
+        header = self.header_tokens(replace(item.passage, context=""))
+        return Unit(
+            item,
+            passages[0].start,
+            passages[-1].end,
+            sum(passage.tokens for passage in passages),
+            self._matches(terms),
+            item.cosine,
+            header,
+        )
+
+    def stretches(self, item: Ranked, unit_bytes: int) -> list[Unit]:
+        """A passage in stretches of about `unit_bytes` in UTF-8; rows of CSV stay together."""
+        passage = item.passage
+        if not item.cells or passage.document.lower().endswith(_ROWS_AS_LINES):
+            return [self.whole(item, [passage])]
+        n_bytes = [len(passage.text[start:end].encode()) for start, end in item.cells]
+        aim = sum(n_bytes) / max(1, -(-sum(n_bytes) // unit_bytes))
+        groups: list[list[int]] = []
+        filled = 0.0
+        for number, size in enumerate(n_bytes):
+            if not groups or filled >= aim:
+                groups.append([])
+                filled = 0.0
+            groups[-1].append(number)
+            filled += size
+        return [self._stretch(item, group) for group in groups]
+
+    def header_tokens(self, passage: Passage) -> int:
+        """Tokens of a passage's line and context in a prompt."""
+        text = f"{passage_line(TYPICAL_LABEL, passage)}\n{passage_body(passage.context, '')}\n\n"
+        if text not in self._headers:
+            self._headers[text] = self._count(text)
+        return self._headers[text]
+
+    def _matches(self, terms: Sequence[str]) -> frozenset[str]:
+        return frozenset(term for term in terms if term in self._query.weights)
+
+    def _stretch(self, item: Ranked, group: list[int]) -> Unit:
+        text = item.passage.text
+        start, end = trim_span(text, item.cells[group[0]][0], item.cells[group[-1]][1])
+        overlaps = [
+            (min(end, hit.end) - max(start, hit.start), hit.cosine)
+            for hit in item.hits
+            if hit.start < end and start < hit.end
+        ]
+        begin = item.passage.start + start
+        return Unit(
+            item,
+            begin,
+            item.passage.start + end,
+            self._count(text[start:end]) + 1,
+            self._matches([term for n in group for term in item.terms[n]]),
+            max(overlaps)[1] if overlaps else -1.0,
+            self.header_tokens(replace(item.passage, context=context_at(item.passage, begin))),
+        )
+
+
+def scored(units: Sequence[Unit], query: QueryTerms, *, dense: bool) -> list[Unit]:
+    """In document order, each with its chunk's score, its own, and some of its neighbours'."""
+    farthest = min((unit.cosine for unit in units if unit.cosine > -1.0), default=0.0)
+    lexical = min_max(_lexical(units, query))
+    cosines = min_max([max(unit.cosine, farthest) for unit in units])
+    own = [(a + b) / 2 if dense else a for a, b in zip(lexical, cosines, strict=True)]
+    valued = []
+    for unit, value in zip(units, own, strict=True):
+        passage = unit.item.passage
+        whole = unit.start <= passage.start and unit.end >= passage.end
+        score = CHUNK_SHARE * unit.item.score + (1 - CHUNK_SHARE) * value
+        if whole:
+            # It has no neighbours of its own that could lend it something.
+            score = (1 + WHOLE_BONUS) * unit.item.score
+        valued.append(replace(unit, score=score))
+    ordered = sorted(valued, key=lambda unit: (unit.document_id, unit.start))
+    lent = [0.0] * len(ordered)
+    for i, (before, after) in enumerate(pairwise(ordered)):
+        if adjacent(before, after):
+            lent[i] += NEIGHBOUR_SHARE * after.score
+            lent[i + 1] += NEIGHBOUR_SHARE * before.score
+    return [replace(u, score=u.score + extra) for u, extra in zip(ordered, lent, strict=True)]
+
+
+def _lexical(units: Sequence[Unit], query: QueryTerms) -> list[float]:
+    """What their terms are worth. A term that stands in most units, such as the name of what
+    they all are about, does not tell them apart."""
+    frequencies = Counter(term for unit in units for term in unit.matches)
+    total = log(1 + len(units))
+    worth = {
+        term: query.weights[term] * (log(1 + len(units) / count) / total) ** LOCAL
+        for term, count in frequencies.items()
+    }
+    return [sum(worth[term] for term in unit.matches) for unit in units]
+
+
+LOCAL = 1.0
+
+
+def adjacent(before: Unit, after: Unit) -> bool:
+    """Whether nothing but white space lies between."""
+    near = before.end <= after.start <= before.end + MAX_GAP
+    return before.document_id == after.document_id and near
+
+
+def context_at(chunk: Passage, start: int) -> str:
+    """Heading and table header that hold at a place in a chunk; none for one before it."""
+    before = chunk.text[: max(0, start - chunk.start)]
+    context = chunk.context if start >= chunk.start else ""
+    if headings := _HEADING.findall(before):
+        context = headings[-1]
+    head = _TABLE_HEAD.search(before)
+    return "\n".join(filter(None, (context, head[1] if head else "")))
