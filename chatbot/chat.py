@@ -16,6 +16,7 @@ from chatbot.busy import Busy
 from chatbot.chat_by_hand import ChatByHand
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
+from chatbot.engine.exchange import in_use
 from chatbot.errors import EngineError, InputError
 from chatbot.fold_job import FoldJob
 from chatbot.folding import Folding
@@ -80,7 +81,7 @@ class Chat(ChatByHand):
             store,
             engine,
             builder=lambda: self.builder,
-            window=lambda: window_tokens(settings, engine),
+            window=lambda: window_tokens(self._settings, engine),
             embedder=None if library is None else library.embedder,
         )
         self._fold_job = job
@@ -233,7 +234,7 @@ class Chat(ChatByHand):
         if not text.strip():
             raise InputError("The question is empty; type one first.")
         stop = stop or threading.Event()
-        with self._busy.reply(conversation_id, stop):
+        with self._busy.reply(conversation_id, stop), in_use(self._engine, stop):
             self._answering.save_unsaved()
             self._folding.cancel(conversation_id)
             conversation, notices = self._prepare(conversation_id, text, replacing)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import takewhile
 
 from chatbot.engine.base import Engine, SamplingParams
+from chatbot.engine.exchange import in_use
 from chatbot.fold_call import SummaryCall, sentence_vectors
 from chatbot.fold_types import CallModel, FoldSettings, refusal_notice
 from chatbot.language import Language
@@ -56,6 +57,10 @@ class FoldJob:
 
         Raises InputError when the conversation is gone and StoreError as the store does.
         """
+        with in_use(self._engine, stop):
+            return self._step(conversation_id, stop)
+
+    def _step(self, conversation_id: str, stop: threading.Event) -> bool:
         more = self._fold(conversation_id, stop)
         if not more and not stop.is_set() and self._engine.info.keeps_cache:
             self._warm(self._store.load(conversation_id), stop)

@@ -58,6 +58,17 @@ def load_engine(settings: Settings) -> LazyEngine:
     return LazyEngine(load)
 
 
+def prepare_model(settings: Settings, progress: Progress = ignore_progress) -> None:
+    """Get the files of the configured model without loading it. Raises ModelError."""
+    if settings.engine_url:
+        return
+    with SLOW_IMPORTS:
+        from chatbot.engine.loading import check_architecture
+    known = models.read_config(settings.model, cache_dir=settings.cache_dir)
+    check_architecture(settings.model, known.config)
+    models.locate(settings.model, cache_dir=settings.cache_dir, progress=progress)
+
+
 def load_model_tokenizer(
     settings: Settings, *, progress: Progress = ignore_progress
 ) -> ChatTokenizer:

@@ -9,12 +9,14 @@ from chatbot.chat import Chat
 from chatbot.engine.base import Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.engine.owned import OwnedEngine
+from chatbot.engine.switching import SwitchingEngine
 from chatbot.parts import (
     MakeEmbedder,
     load_engine,
     make_private,
     open_library,
     open_recall_vectors,
+    prepare_model,
     use_prompts,
 )
 from chatbot.reply_queue import ReplyQueue
@@ -82,7 +84,7 @@ def _joined(
         make_private(settings.data_dir)
         store = Store(settings.data_dir / "chats.db")
         stack.callback(store.close)
-        ready = engine or load_engine(settings)
+        ready = engine or _open_engine(settings)
         stack.callback(ready.close)
         library = open_library(
             settings,
@@ -101,3 +103,8 @@ def _joined(
         )
         stack.pop_all()
         return Services(settings, store, library, ready, chat)
+
+
+def _open_engine(settings: Settings) -> SwitchingEngine:
+    """The configured model, which can be exchanged for another; loads in the background."""
+    return SwitchingEngine(settings, load=lambda to: load_engine(to), prepare=prepare_model)

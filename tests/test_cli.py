@@ -167,9 +167,7 @@ def test_serve_says_once_that_the_model_cannot_be_loaded(
         raise ModelError("There is no model 'demoo'; check the name.")
 
     def page(services: Services) -> None:
-        assert isinstance(services.engine, LazyEngine)
-        services.engine.wait(0.5)
-        time.sleep(0.5)
+        time.sleep(1.0)
 
     monkeypatch.setattr("chatbot.services.load_engine", lambda settings: LazyEngine(load))
     monkeypatch.setattr("chatbot.ui.server.serve", page)

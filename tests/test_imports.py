@@ -74,7 +74,7 @@ BUILDERS = (
     "chatbot.__main__",
     "app",
 )
-SHARED_ENGINE_PARTS = ("chatbot.engine.base", "chatbot.engine.ladder")
+SHARED_ENGINE_PARTS = ("chatbot.engine.base", "chatbot.engine.exchange", "chatbot.engine.ladder")
 
 # Package name -> distribution, where they differ.
 DISTRIBUTIONS = {

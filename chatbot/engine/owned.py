@@ -7,6 +7,7 @@ has, too (after an import, say), neither reuses nor drops that one's cache.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event
 
@@ -19,6 +20,7 @@ from chatbot.engine.base import (
     Finished,
     SamplingParams,
 )
+from chatbot.engine.exchange import in_use
 from chatbot.messages import MemoryFigures
 
 
@@ -41,6 +43,12 @@ class OwnedEngine:
     @property
     def status(self) -> EngineStatus:
         return self._engine.status
+
+    @contextmanager
+    def use(self, stop: Event | None = None) -> Iterator[None]:
+        """Keep the model as it is until the block is left."""
+        with in_use(self._engine, stop):
+            yield
 
     def generate(
         self,
