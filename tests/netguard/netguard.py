@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import traceback
+from pathlib import Path
 from typing import Any
 
 attempts: list[str] = []
-"""Every host that was refused, oldest first."""
+"""Every host that was refused and who asked for it, oldest first."""
 
 
 class OutsideContactError(AssertionError):
@@ -38,7 +40,8 @@ def refuse_outside() -> None:
 
     def check(address: object) -> None:
         if isinstance(address, tuple) and not is_local(address[0]):
-            attempts.append(str(address[0]))
+            calls = (f"{Path(c.filename).stem}.{c.name}" for c in traceback.extract_stack()[:-2])
+            attempts.append(f"{address[0]} ({' > '.join(calls)})")
             message = f"a test tried to reach {address[0]}"
             raise OutsideContactError(message)
 
