@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from typing import Protocol
 
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
 from chatbot.citing import cite
@@ -17,7 +18,7 @@ from chatbot.folding import Folding
 from chatbot.messages import Notice, Turn
 from chatbot.reply_queue import ReplyQueue
 from chatbot.reply_run import ReplyRun
-from chatbot.store import Store
+from chatbot.store_queries import ConversationInfo
 from retrieval.pipeline import Library
 
 log = logging.getLogger(__name__)
@@ -25,11 +26,19 @@ log = logging.getLogger(__name__)
 QUEUE_POLL_S = 0.2
 
 
+class TurnKeeper(Protocol):
+    """Where replies go when they end: `chatbot.store.Store`, or nowhere."""
+
+    def finish_turn(self, conversation_id: str, turn: Turn) -> None: ...
+
+    def list_conversations(self) -> list[ConversationInfo]: ...
+
+
 class Answering:
     """Makes replies with an engine and stores them. Safe to use from many threads."""
 
     def __init__(
-        self, store: Store, engine: Engine, library: Library | None, *, queue: ReplyQueue
+        self, store: TurnKeeper, engine: Engine, library: Library | None, *, queue: ReplyQueue
     ) -> None:
         self._store = store
         self._engine = engine

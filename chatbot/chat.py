@@ -15,6 +15,7 @@ from chatbot.budget import ContextBudget
 from chatbot.busy import Busy
 from chatbot.chat_by_hand import ChatByHand
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
+from chatbot.chat_in_passing import ChatInPassing, Nowhere
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
 from chatbot.engine.exchange import in_use
 from chatbot.errors import EngineError, InputError
@@ -47,7 +48,7 @@ STOP_WAIT_S = 30.0
 """How long deleting a conversation waits for its reply to end: a step of a large model on a CPU."""
 
 
-class Chat(ChatByHand):
+class Chat(ChatByHand, ChatInPassing):
     """Answers questions in conversations. Safe to use from many threads.
 
     One reply at a time runs in a conversation, and as many at the engine as the settings say; the
@@ -76,6 +77,7 @@ class Chat(ChatByHand):
         queue = queue or ReplyQueue(settings.max_concurrent_replies)
         self.queue = queue
         self._answering = Answering(store, engine, library, queue=queue)
+        self._passing = Answering(Nowhere(), engine, library, queue=queue)
         job = FoldJob(
             settings,
             store,
@@ -102,14 +104,16 @@ class Chat(ChatByHand):
         *,
         stop: threading.Event | None = None,
         sampling: SamplingParams | None = None,
+        max_tokens: int | None = None,
     ) -> Iterator[ChatEvent]:
         """Answer `text`; the events end with one `TurnDone`, also after a stop or a failure.
 
-        Closing the iterator stops the reply and stores what was there. Raises InputError before
-        anything is stored: an empty question, a conversation that is being answered already or
-        is unknown, or parts that do not fit the window.
+        The reply has `max_tokens` at most, or what the settings say. Closing the iterator stops
+        the reply and stores what was there. Raises InputError before anything is stored: an empty
+        question, a conversation that is being answered already or is unknown, or parts that do
+        not fit the window.
         """
-        return self._reply(conversation_id, text, None, stop, sampling)
+        return self._reply(conversation_id, text, None, stop, sampling, max_tokens=max_tokens)
 
     def retry(
         self,
@@ -117,6 +121,7 @@ class Chat(ChatByHand):
         *,
         stop: threading.Event | None = None,
         sampling: SamplingParams | None = None,
+        max_tokens: int | None = None,
     ) -> Iterator[ChatEvent]:
         """Answer the last question again; the old reply is kept as a version of the turn.
 
@@ -129,7 +134,9 @@ class Chat(ChatByHand):
         last = newest[-1]
         if sampling is None and last.finish in ("stop", "length"):
             sampling = livelier(usual_sampling(self._settings))
-        return self._reply(conversation_id, last.question, last.id, stop, sampling)
+        return self._reply(
+            conversation_id, last.question, last.id, stop, sampling, max_tokens=max_tokens
+        )
 
     def edit(
         self,
@@ -217,11 +224,13 @@ class Chat(ChatByHand):
             if self._builder is not None:
                 self._builder.change_settings(settings)
 
-    def budget(self) -> ContextBudget:
-        """The budget of the window in use."""
-        budget = self.builder.budget(window_tokens(self._settings, self._engine))
-        longer = reply_tokens(self._settings, self._engine, budget.reply_tokens)
-        return replace(budget, reply_shortened=longer < self._settings.reply_tokens)
+    def budget(self, max_tokens: int | None = None) -> ContextBudget:
+        """The budget of the window in use, with room for a reply of `max_tokens` if somebody
+        wants another length than the settings say."""
+        wanted = self._settings.reply_tokens if max_tokens is None else max_tokens
+        budget = self.builder.budget(window_tokens(self._settings, self._engine), max_tokens)
+        longer = reply_tokens(wanted, self._engine, budget.reply_tokens)
+        return replace(budget, reply_shortened=longer < wanted)
 
     def _reply(
         self,
@@ -230,6 +239,8 @@ class Chat(ChatByHand):
         replacing: str | None,
         stop: threading.Event | None,
         sampling: SamplingParams | None,
+        *,
+        max_tokens: int | None = None,
     ) -> Iterator[ChatEvent]:
         if not text.strip():
             raise InputError("The question is empty; type one first.")
@@ -247,13 +258,16 @@ class Chat(ChatByHand):
                 lambda budget: self.builder.build(conversation, text, budget).with_notices(notices),
                 self.builder.budget,
             )
-            budget = self.budget()
+            budget = self.budget(max_tokens)
             prompt = maker.build(budget)
-            turn = self._store.begin_turn(conversation_id, text, replacing=replacing)
+            turn = self._store.begin_turn(
+                conversation_id, text, replacing=replacing, alone=True
+            )
             run = ReplyRun(turn, prompt, maker)
+            wanted = self._settings.reply_tokens if max_tokens is None else max_tokens
             params = replace(
                 sampling or usual_sampling(self._settings),
-                max_tokens=reply_tokens(self._settings, self._engine, budget.reply_tokens),
+                max_tokens=reply_tokens(wanted, self._engine, budget.reply_tokens),
             )
             try:
                 yield from self._answering.run(

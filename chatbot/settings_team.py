@@ -6,6 +6,8 @@ that it is in no log and no repr.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 
@@ -24,8 +26,20 @@ class TeamSettings(BaseModel):
         None, description="the key for --engine-url; better given by the environment"
     )
 
+    engine_timeout_s: float = Field(
+        300.0,
+        gt=0,
+        le=86_400,
+        description="longest silence of the server at --engine-url, in seconds",
+    )
+
     # API
     api: bool = Field(False, description="serve an OpenAI-compatible API beside the page")
+    api_keys: Path | None = Field(
+        None,
+        description="file of the API's keys, made by 'key add' (default: api-keys.txt in the data "
+        "folder); needed with a --host that others can reach",
+    )
 
     # Conversations
     database_url: SecretStr | None = Field(

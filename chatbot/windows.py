@@ -35,11 +35,11 @@ def window_notices(settings: Settings, engine: Engine) -> tuple[Notice, ...]:
     return (Notice("memory_window", sentence, {"tokens": window, "usual": usual}),)
 
 
-def reply_tokens(settings: Settings, engine: Engine, reserved_tokens: int) -> int:
-    """Most tokens of a reply: what the window reserves for it, or all that the settings ask for
-    where a reply may go on without its oldest tokens."""
+def reply_tokens(wanted_tokens: int, engine: Engine, reserved_tokens: int) -> int:
+    """Most tokens of a reply: what the window reserves for it, or all that is wanted where a reply
+    may go on without its oldest tokens."""
     if engine.info.replies_outgrow and reserved_tokens >= LEAST_ROOM_TOKENS:
-        return max(settings.reply_tokens, reserved_tokens)
+        return max(wanted_tokens, reserved_tokens)
     return reserved_tokens
 
 

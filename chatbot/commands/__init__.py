@@ -15,6 +15,7 @@ COMMANDS = {
     "regress": "run suites of conversations, and say what a change broke",
     "bench": "measure the program on this machine; the last line is JSON",
     "user": "say who may open the page in a network (see --host and --auth)",
+    "key": "make, list and revoke keys of the API (see serve --api)",
     "fetch": "fetch the embedded models",
 }
 """Name of each command and what it does; `serve` is run when none is named."""

@@ -1,0 +1,1 @@
+"""The program as an OpenAI-compatible server. Knows no page and no concrete engine."""

@@ -1,0 +1,95 @@
+"""The part of `Chat` that answers in conversations which someone else keeps. Stores nothing.
+
+The prompt is made as for a stored conversation: trimmed to the budget, old turns recalled, what was
+left out said in the trace. Nothing is folded, since nothing would remember the summary.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+from chatbot.answering import Answering
+from chatbot.budget import ContextBudget
+from chatbot.chat_events import ChatEvent
+from chatbot.engine.base import Engine, SamplingParams
+from chatbot.errors import InputError
+from chatbot.folding import Folding
+from chatbot.messages import Conversation, Message, Turn
+from chatbot.prompting import PromptBuilder
+from chatbot.records import new_id, now_text
+from chatbot.reply_run import ReplyRun
+from chatbot.settings import Settings
+from chatbot.smaller_prompt import PromptMaker
+from chatbot.store_queries import ConversationInfo
+from chatbot.windows import reply_tokens, usual_sampling, window_notices
+
+
+class Nowhere:
+    """Where turns go that nobody wants kept."""
+
+    def finish_turn(self, conversation_id: str, turn: Turn) -> None:
+        """Forget it."""
+
+    def list_conversations(self) -> list[ConversationInfo]:
+        """None, ever."""
+        return []
+
+
+class ChatInPassing:
+    """What `Chat` has for conversations that are only given."""
+
+    _engine: Engine
+    _settings: Settings
+    _folding: Folding
+    _passing: Answering
+
+    @property
+    def builder(self) -> PromptBuilder:
+        """See `Chat.builder`."""
+        raise NotImplementedError
+
+    def budget(self, max_tokens: int | None = None) -> ContextBudget:
+        """See `Chat.budget`."""
+        raise NotImplementedError
+
+    def answer(
+        self,
+        conversation: Conversation,
+        text: str,
+        *,
+        stop: threading.Event | None = None,
+        sampling: SamplingParams | None = None,
+        max_tokens: int | None = None,
+    ) -> Iterator[ChatEvent]:
+        """Answer `text` after a conversation that is in no store; events as of `Chat.reply`.
+
+        Ids of its turns and messages must say what is in them, since what is known of a turn is
+        kept by its id. The conversation's id names the cache that the engine may reuse. Raises
+        InputError for an empty question, and BudgetError for one that does not fit.
+        """
+        if not text.strip():
+            raise InputError("The question is empty; type one first.")
+        notices = window_notices(self._settings, self._engine)
+        maker = PromptMaker(
+            lambda budget: self.builder.build(conversation, text, budget).with_notices(notices),
+            self.builder.budget,
+        )
+        budget = self.budget(max_tokens)
+        prompt = maker.build(budget)
+        now = now_text()
+        asked = Message(new_id(), "user", text, created=now)
+        turn = Turn(new_id(), (asked,), finish="running", created=now)
+        wanted = self._settings.reply_tokens if max_tokens is None else max_tokens
+        params = replace(
+            sampling or usual_sampling(self._settings),
+            max_tokens=reply_tokens(wanted, self._engine, budget.reply_tokens),
+        )
+        yield from self._passing.run(
+            conversation.id,
+            ReplyRun(turn, prompt, maker),
+            stop or threading.Event(),
+            params,
+            folding=self._folding,
+        )
