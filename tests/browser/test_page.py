@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from chatbot.messages import Conversation, Message, RollingSummary, Turn
-from retrieval.embed import ScriptedEmbedder
+from retrieval.embed import ScriptedEmbedder, Vectors
 from tests.browser.person import Person, Site, person, until
 
 pytestmark = pytest.mark.browser
@@ -123,17 +124,32 @@ def test_documents_are_uploaded_asked_about_with_sources_and_removed(
         own.close()
 
 
+class HeldEmbedder(ScriptedEmbedder):
+    """Embeds no document before it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = Event()
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        assert self.go.wait(120)
+        return super().embed_documents(texts)
+
+
 def test_a_question_waits_for_the_file_that_came_with_it(windows: Windows, folder: Path) -> None:
-    own = Site(folder, embedder=ScriptedEmbedder(delay_s=0.2))
+    embedder = HeldEmbedder()
+    own = Site(folder, embedder=embedder)
     try:
         tab = person(windows(), own.url)
         tab.upload(("lamps.md", LAMPS.encode()))
         expect(tab.page.locator("#documents .job")).to_contain_text("lamps.md")
         tab.write("When was the lamp of Carrick built?")
         expect(tab.page.locator(".pending")).to_contain_text("Still reading lamps.md")
+        embedder.go.set()
         expect(tab.feet).to_have_count(1)
         expect(tab.page.locator("#chat .sources")).to_contain_text("built in 1898")
     finally:
+        embedder.go.set()
         own.close()
 
 
