@@ -61,10 +61,10 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("maximum", [500, 8])
 def test_hostile_texts_end_soon_and_stay_within_the_limit(name: str, maximum: int) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     media = "csv" if name == "cell" else "md"
     assert made(HOSTILE[name], media, minimum=min(300, maximum), maximum=maximum)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize("text", ["", " \n\t ", "\n" * 1000])

