@@ -29,9 +29,9 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+def tiny(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """The tiny model in place of the configured one."""
-    model = tiny_model(window_tokens=1024)
+    model = tiny_model(seed=getattr(request, "param", 0), window_tokens=1024)
 
     def opened(settings: Settings, console: object) -> OpenEngine:
         piece = settings.prefill_piece_tokens
@@ -52,15 +52,18 @@ def figures(*arguments: object) -> dict[str, Any]:
     return found
 
 
+# What a random model says depends on the machine's arithmetic; 5 is one that ends at once.
+@pytest.mark.parametrize("tiny", [0, 5], indirect=True)
 @pytest.mark.usefixtures("tiny")
 def test_the_chat_goes_on_after_every_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_faults, "STORY", bench_faults.STORY[:300])
+    monkeypatch.setattr(bench_faults, "WARM_UPS", 0)
     found = figures("faults", "--times", 1, "--system-prompt", "Be brief.", "--reply-tokens", 48)
     assert found["places"].keys() == {"first_token", "token_20", "piece_3", "fold", "warm"}
     assert found["injected"] == found["recovered"] == 5, found
     assert found["hangs"] == 0
     assert found["places"]["token_20"]["finishes"] == {"memory": 1}
-    assert found["steps"]["stopped"] >= 2
+    assert found["steps"]["stopped"] == 1
     assert 0.9 < found["rss_ratio"] < 1.1
     assert found["bounded"] == {"recovered": True}
 

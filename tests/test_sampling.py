@@ -38,6 +38,15 @@ def test_tokens_of_the_reply_are_penalised_too() -> None:
     assert [chooser.choose(row) for _ in range(3)] == [7, 4, 7]
 
 
+def test_a_forbidden_token_is_never_chosen() -> None:
+    row = torch.zeros(10)
+    row[7], row[4] = 30.0, 20.0
+    greedy, drawn = SamplingParams(), SamplingParams(temperature=1.0, seed=1)
+    assert TokenChooser(greedy, (), CPU).choose(row, {7}) == 4
+    assert TokenChooser(drawn, (), CPU).choose(row, {7}) == 4
+    assert row[7] == 30.0  # the row itself is as it was
+
+
 @pytest.mark.parametrize("top_p", [0.05, 0.5, 0.9, 0.999])
 def test_drawn_tokens_have_the_shares_of_the_library(top_p: float) -> None:
     raw = logits(1)

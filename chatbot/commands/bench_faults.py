@@ -39,8 +39,10 @@ STORY = (
 )
 MOST_FAILURES = 9
 """So many calls in a row fail at most before the first token: beyond the last step."""
-AGAIN = 2
-"""Tries to make a fault happen: not every turn is folded, and a reply may be short."""
+WARM_UPS = 2
+"""Faults at each place before any is counted, so that all is loaded and grown that ever will be."""
+AGAIN = 5
+"""Turns in which a fault may happen: not every turn is folded."""
 
 
 @dataclass
@@ -82,7 +84,7 @@ def measure(arguments: argparse.Namespace, settings: Settings, console: Console)
 def _inject(
     services: Services, engine: FaultyEngine, times: int, console: Console
 ) -> dict[str, Any]:
-    for place in PLACES * 2:  # so that all is loaded and grown that ever will be
+    for place in PLACES * WARM_UPS:
         _one(services, engine, Fault(place), _Count())
     baseline = _settled(services)
     counts: dict[Place, _Count] = {}
@@ -141,11 +143,15 @@ def _one(services: Services, engine: FaultyEngine, fault: Fault, count: _Count) 
 def _turn(services: Services, conversation_id: str, text: str, count: _Count) -> Turn | None:
     """A turn with the folding and reading ahead after it; None when it hangs."""
     turns: list[Turn] = []
+    errors: list[ChatbotError] = []
 
     def talk() -> None:
-        for event in services.chat.reply(conversation_id, text):
-            if isinstance(event, TurnDone):
-                turns.append(event.turn)
+        try:
+            for event in services.chat.reply(conversation_id, text):
+                if isinstance(event, TurnDone):
+                    turns.append(event.turn)
+        except ChatbotError as error:  # also one that hung until all was closed
+            errors.append(error)
 
     thread = Thread(target=talk, daemon=True)
     thread.start()
@@ -153,6 +159,8 @@ def _turn(services: Services, conversation_id: str, text: str, count: _Count) ->
     if thread.is_alive() or not services.chat.wait_for_folds(HANG_S):
         count.hangs += 1
         return None
+    if errors:
+        raise errors[0]
     if not turns:
         raise ChatbotError("A turn ended without a last event; please report this fault.")
     return turns[0]

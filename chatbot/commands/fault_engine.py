@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Literal
 
@@ -19,6 +19,8 @@ from chatbot.messages import MemoryFigures
 
 Place = Literal["first_token", "token_20", "piece_3", "fold", "warm"]
 PLACES: tuple[Place, ...] = ("first_token", "token_20", "piece_3", "fold", "warm")
+LEAST_REPLY_TOKENS = 24
+"""So that memory can run out at token 20 of every reply."""
 CallKind = Literal["reply", "fold", "warm"]
 _KINDS: dict[Place, CallKind] = {"fold": "fold", "warm": "warm"}
 _ERRORS = (
@@ -78,6 +80,9 @@ class FaultyEngine:
         # Summaries use no cache, and reading ahead asks for one token.
         ahead = "warm" if params.max_tokens == 1 else "reply"
         self._kind = "fold" if conversation_id is None else ahead  # type: ignore[assignment]
+        if self._kind == "reply":
+            # Whatever the model would say, token 20 comes, and no reply is empty.
+            params = replace(params, min_tokens=min(LEAST_REPLY_TOKENS, params.max_tokens))
         yield from self.engine.generate(
             prompt_ids, params, conversation_id=conversation_id, stop=stop, ladder=ladder
         )

@@ -113,7 +113,7 @@ def _fill(engine: TransformersEngine, case: Case) -> int:
     """Make all replies at once, event by event; the tokens of prompts and replies in all."""
     words = engine.tokenizer.encode("The keeper lit the lamp at dusk and read until the morning. ")
     prompt = (words * case.prompt_tokens)[: case.prompt_tokens]
-    params = SamplingParams(max_tokens=case.reply_tokens)
+    params = SamplingParams(max_tokens=case.reply_tokens, min_tokens=case.reply_tokens)
     running: list[Iterator[EngineEvent]] = [
         engine.generate(prompt, params, conversation_id=str(n)) for n in range(case.replies_at_once)
     ]

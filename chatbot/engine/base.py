@@ -73,6 +73,9 @@ class SamplingParams:
     repetition_penalty: float = 1.0
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    min_tokens: int = 0
+    """No end token before so many: for measurements on this machine, which need replies of one
+    length whatever the model would say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,8 @@ class LocalReply:
         # from saying what the passages say (measured: benchmarks/demo_answers).
         chooser = chooser or TokenChooser(reply.params, (), logits.device)
         while not reply.stopped():
-            token = chooser.choose(logits)
+            early = reply.completion_tokens < reply.params.min_tokens
+            token = chooser.choose(logits, shop.stop_ids if early else ())
             if token in shop.stop_ids:
                 return "stop"
             reply.completion_tokens += 1

@@ -5,7 +5,7 @@ The order is the one of the transformers library: repetition penalty, temperatur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 
@@ -32,12 +32,15 @@ class TokenChooser:
             self._generator.manual_seed(params.seed)
 
     @torch.inference_mode()
-    def choose(self, logits: torch.Tensor) -> int:
-        """The next token id, given logits of shape (vocabulary,).
+    def choose(self, logits: torch.Tensor, forbidden: Collection[int] = ()) -> int:
+        """The next token id, none of `forbidden`, given logits of shape (vocabulary,).
 
         Raises EngineError when the logits are no numbers.
         """
         scores = self._penalised(logits.float())
+        if forbidden:
+            ids = torch.tensor(sorted(forbidden), device=scores.device)
+            scores = scores.index_fill(0, ids, float("-inf"))
         best, token = torch.max(scores, dim=-1)
         if not torch.isfinite(best):  # NaN wins every maximum, so this one look is enough
             raise EngineError(BROKEN_LOGITS)
