@@ -14,6 +14,7 @@ from chatbot.engine.tokenizers import load_tokenizer
 from chatbot.errors import SettingsError, StoreError
 from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
+from chatbot.store import Store
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
 from retrieval.pipeline import Library
@@ -35,6 +36,14 @@ def make_private(folder: Path) -> None:
             f"The data folder {folder} cannot be made ({error.strerror}); set --data-dir to "
             "another one."
         ) from error
+
+
+def open_store(settings: Settings) -> Store:
+    """The conversations: in the data folder, or where --database-url says. Raises StoreError."""
+    make_private(settings.data_dir)
+    if settings.database_url is None:
+        return Store(settings.data_dir / "chats.db")
+    return Store(settings.database_url.get_secret_value())
 
 
 def use_prompts(settings: Settings) -> None:

@@ -16,6 +16,7 @@ from chatbot.parts import (
     make_private,
     open_library,
     open_recall_vectors,
+    open_store,
     prepare_model,
     use_prompts,
 )
@@ -43,11 +44,13 @@ class Services:
         folder = self.settings.data_dir / "people" / name
         settings = self.settings.model_copy(update={"data_dir": folder})
         engine = OwnedEngine(self.engine, name)
+        shared = settings.database_url is not None
         return _joined(
             settings,
             engine,
             make_embedder=lambda _: self.library.embedder,
             queue=self.chat.queue,
+            store=self.store.for_owner(f"person:{name}") if shared else None,
         )
 
     def close(self) -> None:
@@ -79,10 +82,11 @@ def _joined(
     make_embedder: MakeEmbedder | None = None,
     progress: Progress = ignore_progress,
     queue: ReplyQueue | None = None,
+    store: Store | None = None,
 ) -> Services:
     with ExitStack() as stack:
         make_private(settings.data_dir)
-        store = Store(settings.data_dir / "chats.db")
+        store = store or open_store(settings)
         stack.callback(store.close)
         ready = engine or _open_engine(settings)
         stack.callback(ready.close)

@@ -7,6 +7,7 @@ that it is in no log and no repr.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -54,3 +55,9 @@ class TeamSettings(BaseModel):
         description="where documents are indexed: the address of a Milvus cluster; none: in the "
         "data folder",
     )
+
+    def in_folder(self, folder: Path) -> Self:
+        """The same, but all that is kept is in a data folder of its own: for what is only tried."""
+        return self.model_copy(
+            update={"data_dir": folder, "database_url": None, "vector_url": None}
+        )

@@ -1,58 +1,82 @@
 """Conversations, turns, summaries and settings in a database: the only truth about chats.
 
-Knows no model, no prompt and no document, only ids of documents. Safe to use from many threads.
-A finished turn survives kill -9 and power loss. A deleted chat is overwritten in the database
-file, and its write-ahead log emptied unless another program is reading just then.
+Knows no model, no prompt and no document, only ids of documents. Safe to use from many threads,
+and from several processes. A finished turn survives kill -9 and power loss. A deleted chat is
+overwritten in the database file, and its write-ahead log emptied unless another program is reading
+just then; what PostgreSQL keeps of it until its next VACUUM is PostgreSQL's matter.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
+import copy
 from types import TracebackType
 from typing import Any
 
 import sqlalchemy as sa
 
-from chatbot import records, store_branches, store_queries, store_summaries, store_turns
+from chatbot import records, store_branches, store_queries, store_turns
 from chatbot.errors import InputError, StoreError
-from chatbot.messages import (
-    Conversation,
-    Message,
-    PromptTrace,
-    Turn,
-)
+from chatbot.messages import Message, Turn
 from chatbot.records import from_json, new_id, now_text, storable, to_json
-from chatbot.store_cache import Known, TurnCache
+from chatbot.store_cache import TurnCache
+from chatbot.store_claims import ClaimStore, claimants, release_claims
+from chatbot.store_conversations import ConversationStore
 from chatbot.store_database import Database
 from chatbot.store_documents import DocumentStore
+from chatbot.store_leases import LEASE_S, LeasedLife, forget_dead
 from chatbot.store_memory import MemoryStore
+from chatbot.store_place import Location
+from chatbot.store_postgres import may_sweep
 from chatbot.store_queries import ConversationInfo
-from chatbot.store_rows import imported, title_columns
-from chatbot.store_runner import runner_lives, runner_name
-from chatbot.store_schema import conversations, settings, traces
-from chatbot.titles import fold_text, title_from
+from chatbot.store_rows import title_columns
+from chatbot.store_runner import Life, ProcessLife
+from chatbot.store_schema import settings
+from chatbot.titles import title_from
 
-MAX_SEARCH_CHARACTERS = 1000
 __all__ = ["ConversationInfo", "Store"]
 
+_SETTING = sa.text(
+    "INSERT INTO settings (key, value) VALUES (:key, :value) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+)
 
-class Store(MemoryStore, DocumentStore):
+
+class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
     """One database of conversations. Every method that changes something is one transaction."""
 
-    def __init__(self, location: Path | str) -> None:
+    def __init__(self, location: Location, *, lease_s: float = LEASE_S) -> None:
         """Open a file (Path) or a database URL (str), making or updating its tables.
 
-        Turns that a dead process left running are marked as interrupted. Raises StoreError.
+        Turns that a dead process left running are marked as interrupted; in PostgreSQL also later
+        on, `lease_s` after its death. Raises StoreError.
         """
-        self._runner = runner_name()
         self._known = TurnCache()
         self._database = Database(location)
+        self._is_whole = True
         try:
+            self._life = self._begin_life(lease_s)
+            self._runner = self._life.name()
             self._interrupt_abandoned()
         except BaseException:
             self._database.close()
             raise
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether processes of other machines may use the database as well."""
+        return self._database.is_shared
+
+    def for_owner(self, owner: str) -> Store:
+        """The conversations of somebody else in the same database; nothing of others is seen.
+
+        To be closed by itself; it ends with this store at the latest.
+        """
+        view = copy.copy(self)
+        view._known = TurnCache()
+        view._database = self._database.for_owner(owner)
+        view._runner = self._life.name()
+        view._is_whole = False
+        return view
 
     def close(self) -> None:
         """Mark turns that this store left running as interrupted, and let go of the database."""
@@ -61,8 +85,16 @@ class Store(MemoryStore, DocumentStore):
         try:
             with self._database.write() as connection:
                 store_turns.interrupt(connection, [self._runner])
+                release_claims(connection, [self._runner])
         finally:
+            if self._is_whole:
+                self._life.close()
             self._database.close()
+
+    def check(self) -> None:
+        """Raises StoreError unless the database answers."""
+        with self._database.read() as connection:
+            connection.scalar(sa.select(sa.literal(1)))
 
     def __enter__(self) -> Store:
         return self
@@ -75,132 +107,30 @@ class Store(MemoryStore, DocumentStore):
     ) -> None:
         self.close()
 
-    # Conversations
-
-    def create_conversation(
-        self,
-        title: str = "",
-        system_text: str | None = None,
-        conversation_id: str | None = None,
-    ) -> Conversation:
-        """A new, empty conversation. Raises InputError for an id that is taken."""
-        now = now_text()
-        name = " ".join(title.split())
-        new = Conversation(
-            conversation_id or new_id(), name, system_text=system_text, created=now, updated=now
-        )
-        with self._database.write() as connection:
-            if store_queries.taken_ids(connection, new):
-                raise InputError(f"There is already a conversation {new.id!r}; choose another id.")
-            store_queries.insert_conversation(connection, new)
-        return self.load(storable(new.id))
-
-    def import_conversation(self, conversation: Conversation) -> Conversation:
-        """Store a conversation from outside and return it as stored, at the top of the list.
-
-        Keeps ids of messages, names and times; `store_rows.imported` says what it does not keep.
-        """
-        with self._database.write() as connection:
-            taken = store_queries.taken_ids(connection, conversation)
-            new = imported(conversation, taken=taken, now=now_text())
-            store_queries.insert_conversation(connection, new)
-        return self.load(storable(new.id))
-
-    def list_conversations(self) -> list[ConversationInfo]:
-        """All conversations, pinned ones first, then the newest."""
-        with self._database.read() as connection:
-            return store_queries.list_infos(connection)
-
-    def search_conversations(self, text: str) -> list[ConversationInfo]:
-        """Those with `text` in their title or in a message; all for a blank text. In the order of
-        `list_conversations`.
-
-        Compares without case, however accents and Hangul are composed.
-        """
-        needle = fold_text(storable(text.strip()))
-        if len(needle) > MAX_SEARCH_CHARACTERS:
-            message = f"A search text may have {MAX_SEARCH_CHARACTERS} characters; use fewer words."
-            raise InputError(message)
-        with self._database.read() as connection:
-            return store_queries.list_infos(connection, needle=needle)
-
-    def load(self, conversation_id: str, *, before: str | None = None) -> Conversation:
-        """A conversation with all its turns, but without their traces (`load_trace`).
-
-        `before` names a turn: then as it was before that one, with the summary that held then.
-        Raises InputError if there is none of this id. Turns read before are not parsed again.
-        """
-        known, changes = self._known.get(conversation_id)
-        with self._database.read() as connection:
-            found, known = store_queries.load_conversation(connection, conversation_id, known)
-            if before is not None:
-                found = store_queries.rolled_back(connection, found, before)
-        self._known.keep(conversation_id, known, changes)
-        return found
-
-    def load_whole(self, conversation_id: str) -> Conversation:
-        """A conversation with the traces of its turns and the decisions of its folds."""
-        with self._database.read() as connection:
-            found, _ = store_queries.load_conversation(connection, conversation_id, Known())
-            of_turns = store_turns.traces_of(connection, conversation_id)
-            decisions = store_summaries.fold_decisions_of(connection, conversation_id)
-        whole = tuple(replace(turn, trace=of_turns.get(turn.id)) for turn in found.turns)
-        return replace(found, turns=whole, decisions=decisions)
-
-    def last_turns(
-        self, conversation_id: str, n_turns: int, *, before: str | None = None
-    ) -> tuple[Turn, ...]:
-        """The newest turns, or those just before one of them, oldest first; quick in any chat."""
-        with self._database.read() as connection:
-            return store_turns.last_turns(connection, conversation_id, n_turns, before)
-
-    def load_trace(self, turn_id: str) -> PromptTrace | None:
-        """What went into the prompt of a turn; None if the turn has no trace or is not there."""
-        with self._database.read() as connection:
-            text = connection.scalar(sa.select(traces.c.trace).where(traces.c.turn_id == turn_id))
-            return None if text is None else from_json(records.TRACE, text)
-
-    def rename(self, conversation_id: str, title: str) -> None:
-        """Give a conversation another title; the next question fills an empty one."""
-        with self._database.write() as connection:
-            store_queries.update_conversation(connection, conversation_id, title_columns(title))
-
-    def set_system_text(self, conversation_id: str, text: str | None) -> None:
-        """Replace the default system text in this chat; None or "" goes back to it."""
-        own = storable(text).strip() if text else ""
-        with self._database.write() as connection:
-            values = {"system_text": own or None}
-            store_queries.update_conversation(connection, conversation_id, values)
-
-    def delete(self, conversation_id: str) -> None:
-        """Remove a conversation and all that belongs to it; an id that is not there is fine."""
-        mine = conversations.c.id == conversation_id
-        with self._database.write() as connection:
-            connection.execute(sa.delete(conversations).where(mine))
-        self._known.forget(conversation_id)
-        self._database.empty_log()
-
-    def pin_conversation(self, conversation_id: str, pinned: bool) -> None:
-        """Keep a conversation at the top of the list, or no longer."""
-        with self._database.write() as connection:
-            store_queries.update_conversation(connection, conversation_id, {"pinned": pinned})
-
     # Turns
 
     def begin_turn(
-        self, conversation_id: str, question: str, *, replacing: str | None = None
+        self,
+        conversation_id: str,
+        question: str,
+        *,
+        replacing: str | None = None,
+        alone: bool = False,
     ) -> Turn:
         """Store a question at once, as a running turn at the end of the conversation.
 
         `replacing` names a turn whose place the new one takes in the same transaction (retry,
         edit). The old one is kept with all later ones, and with their summaries, as a version
-        that `switch_version` brings back; not if it is a question without any reply.
+        that `switch_version` brings back; not if it is a question without any reply. With `alone`
+        raises InputError while another process is making a reply in this conversation.
         """
         now = now_text()
         asked = Message(new_id(), "user", storable(question), created=now)
         turn = Turn(new_id(), (asked,), finish="running", created=now)
         with self._database.write() as connection:
             head = store_queries.lock_conversation(connection, conversation_id)
+            if alone:
+                self._refuse_others(connection, conversation_id)
             position = None
             if replacing is not None:
                 position = store_turns.position_of(connection, conversation_id, replacing)
@@ -219,11 +149,16 @@ class Store(MemoryStore, DocumentStore):
 
         Raises StoreError if the turn was dropped or its chat deleted meanwhile.
         """
+        removed = "The turn was removed while it was being answered; ask again."
         with self._database.write() as connection:
+            try:
+                head = store_queries.lock_conversation(connection, conversation_id)
+            except InputError as error:
+                raise StoreError(removed) from error
+            again = not store_turns.is_running(connection, turn.id)
             if not store_turns.replace_turn(connection, conversation_id, turn):
-                message = "The turn was removed while it was being answered; ask again."
-                raise StoreError(message)
-            values = {"updated": now_text()}
+                raise StoreError(removed)
+            values = {"updated": now_text(), "edits": head.edits + again}
             store_queries.update_conversation(connection, conversation_id, values)
         self._known.forget(conversation_id, turn.id)
 
@@ -248,13 +183,38 @@ class Store(MemoryStore, DocumentStore):
     def set_setting(self, key: str, value: Any) -> None:
         """Keep a value of JSON's kinds under a key."""
         with self._database.write() as connection:
-            connection.execute(sa.delete(settings).where(settings.c.key == key))
-            connection.execute(sa.insert(settings).values(key=key, value=to_json(value)))
+            connection.execute(_SETTING, {"key": key, "value": to_json(value)})
+
+    # Who else is there
+
+    def _begin_life(self, lease_s: float) -> Life:
+        if self._database.is_shared:
+            return LeasedLife(self._database, on_beat=self._interrupt_abandoned, lease_s=lease_s)
+        return ProcessLife()
 
     def _interrupt_abandoned(self) -> None:
         with self._database.read() as connection:
-            runners = store_turns.runners(connection)
-        dead = [name for name in runners if not runner_lives(name)]
+            dead = self._dead(connection)
+        if not dead:
+            return
+        with self._database.write() as connection:
+            if self._database.is_shared and not may_sweep(connection):
+                return
+            dead = self._dead(connection)
+            store_turns.interrupt(connection, dead)
+            release_claims(connection, dead)
+            if self._database.is_shared:
+                forget_dead(connection)
+
+    def _dead(self, connection: sa.Connection) -> list[str]:
+        busy = {*store_turns.runners(connection), *claimants(connection)}
+        return self._life.dead(connection, sorted(busy))
+
+    def _refuse_others(self, connection: sa.Connection, conversation_id: str) -> None:
+        others = store_turns.others_running(connection, conversation_id, self._runner)
+        dead = self._life.dead(connection, others)
+        if len(dead) < len(others):
+            message = "This conversation is still being answered elsewhere; wait or stop it."
+            raise InputError(message)
         if dead:
-            with self._database.write() as connection:
-                store_turns.interrupt(connection, dead)
+            store_turns.interrupt(connection, dead)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from chatbot import records
 from chatbot.messages import Branch, Version
 from chatbot.records import from_json, new_id, to_json_or_none
+from chatbot.store_owner import owner_of
 from chatbot.store_schema import conversations, fold_decisions, summaries, turns
 from chatbot.store_turns import count_before, insert_turns, position_of
 
@@ -130,8 +131,13 @@ def insert_branch(
 
 
 def _new_branch(connection: sa.Connection, conversation_id: str, position: int, now: str) -> str:
-    row = {"id": new_id(), "title": "", "folded_title": "", "created": now, "updated": now}
-    fork = {"branch_of": conversation_id, "fork_position": position}
+    row = {"id": new_id(), "owner": owner_of(connection), "created": now, "updated": now}
+    fork = {
+        "title": "",
+        "folded_title": "",
+        "branch_of": conversation_id,
+        "fork_position": position,
+    }
     connection.execute(sa.insert(conversations).values(row | fork))
     return row["id"]
 

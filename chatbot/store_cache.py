@@ -20,6 +20,8 @@ class Known:
 
     mark: str = ""
     turns: tuple[Turn, ...] = ()
+    edits: int = 0
+    """How often finished turns had been changed when they were read."""
 
 
 class TurnCache:
@@ -56,4 +58,4 @@ class TurnCache:
             known = self._known.pop(conversation_id, None)
             if turn_id is not None and known is not None:
                 others = tuple(turn for turn in known.turns if turn.id != turn_id)
-                self._known[conversation_id] = Known("", others)
+                self._known[conversation_id] = Known("", others, known.edits)

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 from chatbot import store_queries
 from chatbot.store_database import Database
-from chatbot.store_schema import conversation_documents
+from chatbot.store_owner import is_mine
+from chatbot.store_schema import conversation_documents, conversations
 
 
 class DocumentStore:
@@ -26,7 +27,9 @@ class DocumentStore:
         """Forget a document in all conversations, after it was deleted from the library."""
         table = conversation_documents
         with self._database.write() as connection:
-            connection.execute(sa.delete(table).where(table.c.document_id == document_id))
+            mine = sa.select(conversations.c.id).where(is_mine(connection))
+            here = sa.and_(table.c.document_id == document_id, table.c.conversation_id.in_(mine))
+            connection.execute(sa.delete(table).where(here))
 
     def is_document_used(self, document_id: str) -> bool:
         """Whether questions of any chat may use a document."""

@@ -1,4 +1,5 @@
-"""Opens the database and puts its errors into sentences: all that is particular to SQLite is here.
+"""Opens the database and puts its errors into sentences: all that is particular to SQLite is here,
+and what is particular to PostgreSQL in `store_postgres`.
 
 Knows nothing of the tables. SQLite runs in WAL mode, so readers and the writer do not wait for
 each other, with synchronous=FULL: a commit returns only when it is on the disk. NORMAL would
@@ -16,11 +17,13 @@ from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from chatbot.errors import StoreError
 from chatbot.records import RecordError
+from chatbot.store_place import Location, describe, parse_url
+from chatbot.store_postgres import is_postgres, open_postgres, postgres_sentence, use_snapshots
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +32,7 @@ LOG_TIMEOUT_MS = 200
 _WRITES = "chatbot_writes"
 
 
-def open_engine(location: Path | str) -> sa.Engine:
+def open_engine(location: Location) -> sa.Engine:
     """An engine for a file (Path) or a database URL (str). The folder of the file is made.
 
     Raises StoreError when the file is damaged or cannot be opened; it is then left as it is.
@@ -37,21 +40,27 @@ def open_engine(location: Path | str) -> sa.Engine:
     if isinstance(location, Path):
         return _open_sqlite(location)
     where = describe(location)
-    url = sa.make_url(location)
+    url = parse_url(location)
     if url.get_backend_name() == "sqlite":
         return _open_sqlite(Path(url.database or ""))
     try:
-        return sa.create_engine(url)
+        return open_postgres(url, where)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         message = f"{where} needs a driver that is not installed ({error}); install it with pip."
         raise StoreError(message) from error
+
+
+def reading(engine: sa.Engine) -> sa.Engine:
+    """The same engine; all that is read in one of its transactions is of one moment."""
+    return use_snapshots(engine) if is_postgres(engine) else engine
 
 
 def writing(engine: sa.Engine) -> sa.Engine:
     """The same engine, but its transactions take the write lock when they begin.
 
     A transaction that reads first and writes later could otherwise fail halfway in SQLite,
-    because another program wrote in between.
+    because another program wrote in between. In PostgreSQL transactions lock the conversations
+    that they change.
     """
     return engine.execution_options(**{_WRITES: True})
 
@@ -71,17 +80,6 @@ def empty_log(engine: sa.Engine) -> None:
         log.info("The log stays until the program ends: %s", error)
     finally:
         connection.close()
-
-
-def describe(location: Path | str) -> str:
-    """The place as a sentence may name it, without a password."""
-    if isinstance(location, Path):
-        return f"The conversation database {location}"
-    try:
-        shown = sa.make_url(location).render_as_string(hide_password=True)
-    except ArgumentError as error:
-        raise StoreError("The database URL cannot be read; see SQLAlchemy's forms.") from error
-    return f"The conversation database {shown}"
 
 
 @contextmanager
@@ -160,6 +158,9 @@ def _damaged(where: str) -> str:
 
 
 def _sentence(error: BaseException | None, where: str) -> str:
+    said = postgres_sentence(error)
+    if said is not None:
+        return f"{where} {said}"
     name = str(getattr(error, "sqlite_errorname", ""))
     if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
         return _damaged(where)

@@ -12,6 +12,11 @@ import sqlalchemy as sa
 
 from chatbot.errors import StoreError
 from chatbot.records import now_text
+from chatbot.store_postgres import (
+    compare_by_code_points,
+    lock_migrations,
+    refuse_other_encodings,
+)
 from chatbot.store_schema import migrations
 
 Step = Callable[[sa.Connection], None]
@@ -36,13 +41,19 @@ def m003_brief(connection: sa.Connection) -> None:
     )
 
 
-STEPS: tuple[Step, ...] = (m001_initial, m002_hands, m003_brief)
+def m004_shared(connection: sa.Connection) -> None:
+    """What several processes at one database tell each other."""
+    for statement in _SHARED:
+        connection.exec_driver_sql(statement)
+
+
+STEPS: tuple[Step, ...] = (m001_initial, m002_hands, m003_brief, m004_shared)
 
 
 def migrate(writer: sa.Engine, where: str, *, steps: Sequence[Step] = STEPS) -> None:
     """Apply the steps that are missing, each in a transaction of its own.
 
-    `writer` begins transactions that exclude other writers, so two programs may start at once.
+    Each excludes other programs that do the same, so two may start at once.
     Raises StoreError, before anything is written, for a database of a newer version or of
     another program.
     """
@@ -51,14 +62,18 @@ def migrate(writer: sa.Engine, where: str, *, steps: Sequence[Step] = STEPS) -> 
         _refuse_strangers(connection, where)
         if connection.dialect.has_table(connection, migrations.name):
             _refuse_newer(_applied(connection), names, where)
+        refuse_other_encodings(connection, where)
     with writer.begin() as connection:
+        lock_migrations(connection)
         connection.exec_driver_sql(_MIGRATIONS)
     for step in steps:
         with writer.begin() as connection:
+            lock_migrations(connection)
             if step.__name__ not in _applied(connection):
                 step(connection)
                 row = {"name": step.__name__, "applied": now_text()}
                 connection.execute(sa.insert(migrations).values(row))
+                compare_by_code_points(connection)
 
 
 def _applied(connection: sa.Connection) -> set[str]:
@@ -70,7 +85,7 @@ def _refuse_strangers(connection: sa.Connection, where: str) -> None:
     if tables and migrations.name not in tables:
         message = (
             f"{where} is a database of another program, so nothing was written to it; "
-            "choose another data folder with --data-dir."
+            "choose another place with --data-dir or --database-url."
         )
         raise StoreError(message)
 
@@ -79,7 +94,7 @@ def _refuse_newer(applied: set[str], known: list[str], where: str) -> None:
     if applied - set(known):
         message = (
             f"{where} was written by a newer version of this program; "
-            "update the program, or choose another data folder with --data-dir."
+            "update the program, or choose another place with --data-dir or --database-url."
         )
         raise StoreError(message)
 
@@ -155,4 +170,15 @@ _HANDS = (
         covers INTEGER NOT NULL,
         decision TEXT NOT NULL,
         PRIMARY KEY (conversation_id, number))""",
+)
+
+_SHARED = (
+    "ALTER TABLE conversations ADD COLUMN edits INTEGER NOT NULL DEFAULT 0",
+    "CREATE TABLE runners (name TEXT NOT NULL PRIMARY KEY, lives_until BIGINT NOT NULL)",
+    """CREATE TABLE claims (
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        runner TEXT NOT NULL,
+        taken TEXT NOT NULL,
+        PRIMARY KEY (kind, name))""",
 )

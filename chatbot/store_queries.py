@@ -14,6 +14,7 @@ from chatbot.records import storable, to_json
 from chatbot.store_branches import insert_branch
 from chatbot.store_cache import Known
 from chatbot.store_edits import insert_base
+from chatbot.store_owner import is_mine, owner_of
 from chatbot.store_rows import (
     Row,
     title_columns,
@@ -21,6 +22,7 @@ from chatbot.store_rows import (
 from chatbot.store_schema import (
     conversation_documents,
     conversations,
+    holds,
     turns,
 )
 from chatbot.store_summaries import current_summary, insert_fold_decisions, insert_summary
@@ -46,10 +48,10 @@ def load_conversation(
     Turns that were known with the same finish are not read again. Raises InputError if there is
     no conversation of this id.
     """
-    head = connection.execute(_head(conversation_id)).first()
+    head = connection.execute(_head(connection, conversation_id)).first()
     if head is None:
         raise InputError(unknown_conversation(conversation_id))
-    known = load_turns(connection, conversation_id, known)
+    known = load_turns(connection, conversation_id, known, edits=head.edits)
     conversation = Conversation(
         id=head.id,
         title=head.title,
@@ -88,13 +90,13 @@ def list_infos(connection: sa.Connection, *, needle: str = "") -> list[Conversat
     statement = (
         sa.select(c.id, c.title, c.updated, n_turns, c.pinned)
         .select_from(conversations.outerjoin(turns))
-        .where(c.branch_of.is_(None))
+        .where(is_mine(connection), c.branch_of.is_(None))
         .group_by(c.id, c.title, c.updated, c.pinned)
         .order_by(c.pinned.desc(), c.updated.desc(), c.id)
     )
     if needle:
-        said = turns.c.folded_text.contains(needle, autoescape=True)
-        titled = conversations.c.folded_title.contains(needle, autoescape=True)
+        said = holds(turns.c.folded_text, needle)
+        titled = holds(conversations.c.folded_title, needle)
         talked = conversations.c.id.in_(sa.select(turns.c.conversation_id).where(said))
         statement = statement.where(sa.or_(titled, talked))
     return [ConversationInfo(*row) for row in connection.execute(statement)]
@@ -105,15 +107,23 @@ def lock_conversation(connection: sa.Connection, conversation_id: str) -> sa.Row
 
     Raises InputError if there is none of this id.
     """
-    head = connection.execute(_head(conversation_id).with_for_update()).first()
+    head = connection.execute(_head(connection, conversation_id).with_for_update()).first()
     if head is None:
         raise InputError(unknown_conversation(conversation_id))
     return head
 
 
+def lock_if_there(connection: sa.Connection, conversation_id: str) -> bool:
+    """`lock_conversation`, but False if there is none of this id."""
+    return (
+        connection.execute(_head(connection, conversation_id).with_for_update()).first() is not None
+    )
+
+
 def update_conversation(connection: sa.Connection, conversation_id: str, values: Row) -> None:
     """Change columns of a conversation. Raises InputError if there is none of this id."""
-    mine = sa.and_(conversations.c.id == conversation_id, conversations.c.branch_of.is_(None))
+    here = sa.and_(conversations.c.id == conversation_id, conversations.c.branch_of.is_(None))
+    mine = sa.and_(here, is_mine(connection))
     if connection.execute(sa.update(conversations).where(mine).values(values)).rowcount == 0:
         raise InputError(unknown_conversation(conversation_id))
 
@@ -122,6 +132,7 @@ def insert_conversation(connection: sa.Connection, new: Conversation) -> None:
     """Write a whole conversation whose ids are free."""
     head = {
         "id": storable(new.id),
+        "owner": owner_of(connection),
         "system_text": None if new.system_text is None else storable(new.system_text),
         "created": storable(new.created),
         "updated": new.updated,
@@ -158,19 +169,21 @@ def put_documents(
 def is_document_used(connection: sa.Connection, document_id: str) -> bool:
     """Whether a conversation has a document enabled."""
     table = conversation_documents
-    mine = sa.and_(table.c.document_id == document_id, table.c.enabled.is_(sa.true()))
-    return connection.scalar(sa.select(table.c.document_id).where(mine).limit(1)) is not None
+    used = sa.and_(table.c.document_id == document_id, table.c.enabled.is_(sa.true()))
+    chosen = sa.select(table.c.document_id).join(conversations).where(used, is_mine(connection))
+    return connection.scalar(chosen.limit(1)) is not None
 
 
 def is_attached(connection: sa.Connection, name: str, conversation_id: str | None) -> bool:
     """Whether the notice of a turn names a document; of any turn for None."""
-    named = turns.c.notices.contains(to_json(name), autoescape=True)
+    family = is_mine(connection)
     if conversation_id is not None:
-        family = sa.or_(
+        one = sa.or_(
             conversations.c.id == conversation_id, conversations.c.branch_of == conversation_id
         )
-        owners = sa.select(conversations.c.id).where(family)
-        named = sa.and_(named, turns.c.conversation_id.in_(owners))
+        family = sa.and_(family, one)
+    owners = sa.select(conversations.c.id).where(family)
+    named = sa.and_(holds(turns.c.notices, to_json(name)), turns.c.conversation_id.in_(owners))
     return connection.scalar(sa.select(turns.c.id).where(named).limit(1)) is not None
 
 
@@ -188,8 +201,8 @@ def unknown_conversation(conversation_id: str) -> str:
     return f"There is no conversation {conversation_id!r}; it may have been deleted."
 
 
-def _head(conversation_id: str) -> sa.Select[Any]:
-    here = conversations.c.id == conversation_id
+def _head(connection: sa.Connection, conversation_id: str) -> sa.Select[Any]:
+    here = sa.and_(conversations.c.id == conversation_id, is_mine(connection))
     return sa.select(conversations).where(here, conversations.c.branch_of.is_(None))
 
 

@@ -25,6 +25,10 @@ from chatbot.titles import fold_text, title_from
 T = TypeVar("T")
 Row = dict[str, Any]
 
+MAX_ID_CHARACTERS = 255
+"""PostgreSQL refuses an index entry of more than 2,700 bytes."""
+MAX_COUNT = 2**31 - 1
+
 TURN_COLUMNS = (
     turns.c.id,
     turns.c.finish,
@@ -125,12 +129,14 @@ def imported(conversation: Conversation, *, taken: Container[str], now: str) -> 
     """A conversation from outside as it will be stored.
 
     Ids of messages, names and times stay. The ids of the conversation and of its turns stay
-    unless one is in `taken`; then all are fresh, also where facts of the summary refer to them.
+    unless one is in `taken` or too long; then all are fresh, also where facts of the summary
+    refer to them.
     Raises InputError for what a conversation cannot be.
     """
     check_importable(conversation)
     ids = [conversation.id, *(turn.id for turn in conversation.turns)]
-    if any(not name or name in taken for name in ids) or len(set(ids)) != len(ids):
+    odd = (not name or name in taken or len(name) > MAX_ID_CHARACTERS for name in ids)
+    if any(odd) or len(set(ids)) != len(ids):
         conversation = _with_fresh_ids(conversation)
     first = conversation.turns[0].question if conversation.turns else ""
     return dataclasses.replace(
@@ -141,6 +147,13 @@ def imported(conversation: Conversation, *, taken: Container[str], now: str) -> 
         created=conversation.created or now,
         updated=now,
     )
+
+
+def check_id(name: str) -> None:
+    """Raises InputError for an id that is too long for the index of a database."""
+    if len(name) > MAX_ID_CHARACTERS:
+        message = f"An id may have {MAX_ID_CHARACTERS} characters; choose a shorter one."
+        raise InputError(message)
 
 
 def check_importable(conversation: Conversation) -> None:
@@ -162,6 +175,10 @@ def check_importable(conversation: Conversation) -> None:
             f"{len(conversation.turns)}; leave the summary out."
         )
         raise InputError(message)
+    if summary and not 0 <= summary.tokens <= MAX_COUNT:
+        raise InputError("The size of the summary is no number of tokens; leave the summary out.")
+    if any(len(name) > MAX_ID_CHARACTERS for name in conversation.document_ids):
+        raise InputError("The id of a document of the conversation is too long; leave it out.")
     if any(not 0 <= branch.at < len(conversation.turns) for branch in conversation.branches):
         raise InputError("A branch of the conversation begins after its end; leave it out.")
 

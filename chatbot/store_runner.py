@@ -1,15 +1,50 @@
-"""Names the process that makes a reply and tells whether it still lives. Knows no database."""
+"""Names who makes replies and tells whether it still lives: on one machine, by its process.
+
+Knows no database. For processes of several machines see `store_leases`.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Protocol
 
 import psutil
+import sqlalchemy as sa
 
 from chatbot.records import new_id
 
 # The start of a process is worked out from the clock of the machine, which may be set meanwhile.
 _SAME_START_S = 2.0
+
+
+class Life(Protocol):
+    """The names of those who work in a database, and which of them have died."""
+
+    def name(self) -> str:
+        """A fresh name for one that works in this process."""
+        ...
+
+    def dead(self, connection: sa.Connection, names: Sequence[str]) -> list[str]:
+        """Those of the names behind which nobody lives any more."""
+        ...
+
+    def close(self) -> None:
+        """This process works here no longer. Idempotent."""
+        ...
+
+
+class ProcessLife:
+    """Of a database that only processes of this machine use."""
+
+    def name(self) -> str:
+        return runner_name()
+
+    def dead(self, connection: sa.Connection, names: Sequence[str]) -> list[str]:
+        return [name for name in names if not runner_lives(name)]
+
+    def close(self) -> None:
+        """The end of a process shows by itself."""
 
 
 def runner_name() -> str:

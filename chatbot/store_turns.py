@@ -11,6 +11,7 @@ from chatbot.errors import InputError
 from chatbot.messages import PromptTrace, Turn
 from chatbot.records import from_json, storable, to_json
 from chatbot.store_cache import Known
+from chatbot.store_postgres import is_postgres
 from chatbot.store_rows import TURN_COLUMNS, turn_of, turn_row
 from chatbot.store_schema import traces, turns
 
@@ -19,13 +20,23 @@ _IDS_AT_ONCE = 500
 _MARK = "\x1f"
 
 
-def load_turns(connection: sa.Connection, conversation_id: str, known: Known) -> Known:
-    """All turns of a conversation; those known with the same finish are not read again."""
+def load_turns(
+    connection: sa.Connection, conversation_id: str, known: Known, *, edits: int
+) -> Known:
+    """All turns of a conversation; those known with the same finish are not read again.
+
+    Unless another number of `edits` says that turns were changed, by whichever process.
+    """
+    if known.edits != edits:
+        known = Known(edits=edits)
     mine = turns.c.conversation_id == conversation_id
-    chosen = sa.select(turns.c.id, turns.c.finish).where(mine).order_by(turns.c.position)
+    columns = (turns.c.id, turns.c.finish, turns.c.position)
+    chosen = sa.select(*columns).where(mine).order_by(turns.c.position)
     inner = chosen.subquery()
     # One text in place of thousands of rows, since mostly nothing has changed.
-    brief = sa.func.aggregate_strings(inner.c.id + ":" + inner.c.finish, _MARK)
+    joined = sa.func.aggregate_strings(inner.c.id + ":" + inner.c.finish, _MARK)
+    # SQLite takes the rows as the inner statement gives them.
+    brief = joined.aggregate_order_by(inner.c.position) if is_postgres(connection) else joined
     mark, n_turns = connection.execute(sa.select(brief, sa.func.count())).one()
     if mark is not None and mark == known.mark:
         return known
@@ -33,7 +44,7 @@ def load_turns(connection: sa.Connection, conversation_id: str, known: Known) ->
     places = [(id_, finish) for id_, _, finish in parts]
     if len(parts) != n_turns:  # An id from elsewhere holds the mark itself.
         mark, places = "", [(row.id, row.finish) for row in connection.execute(chosen)]
-    return Known(mark or "", _read(connection, mine, places, known))
+    return Known(mark or "", _read(connection, mine, places, known), edits)
 
 
 def _read(
@@ -117,6 +128,19 @@ def interrupt(connection: sa.Connection, names: Sequence[str]) -> None:
     running = sa.and_(turns.c.finish == "running", turns.c.runner.in_(names))
     values = {"finish": "interrupted", "runner": None}
     connection.execute(sa.update(turns).where(running).values(values))
+
+
+def others_running(connection: sa.Connection, conversation_id: str, runner: str) -> Sequence[str]:
+    """Who else is making a reply in a conversation, or was when it died."""
+    mine = sa.and_(turns.c.conversation_id == conversation_id, turns.c.finish == "running")
+    others = sa.and_(mine, turns.c.runner.is_not(None), turns.c.runner != runner)
+    return connection.scalars(sa.select(turns.c.runner).where(others).distinct()).all()
+
+
+def is_running(connection: sa.Connection, turn_id: str) -> bool:
+    """Whether a turn has not been finished yet."""
+    chosen = sa.select(turns.c.finish).where(turns.c.id == turn_id)
+    return connection.scalar(chosen) in ("running", None)
 
 
 def traces_of(connection: sa.Connection, conversation_id: str) -> dict[str, PromptTrace]:

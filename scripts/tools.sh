@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sees to what tests need beside Python: a Chromium, a Korean font, and text recognition; without
-# them the tests that need them are skipped.
+# Sees to what tests need beside Python: a Chromium, a Korean font, text recognition and a PostgreSQL
+# server; the tests that need what is not there are skipped.
 set -euo pipefail
 
 missing=()
@@ -15,6 +15,10 @@ if ! command -v tesseract >/dev/null; then
     missing+=(tesseract-ocr tesseract-ocr-kor)
 elif ! tesseract --list-langs | grep -q '^kor$'; then
     missing+=(tesseract-ocr-kor)
+fi
+# Debian keeps the server's programs out of PATH, in a folder for each version.
+if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
+    missing+=(postgresql)
 fi
 [ ${#missing[@]} -gt 0 ] || exit 0
 

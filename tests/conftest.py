@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import netguard
 import pytest
 from hypothesis import settings
+from postgres_rig import either_place, postgres  # noqa: F401  (fixtures for all tests)
 
 from chatbot.settings import Settings, default_cache_dir
 
@@ -32,6 +33,10 @@ ROOT = Path(__file__).resolve().parent.parent
 ORIGINAL_ENVIRONMENT = dict(os.environ)
 MODEL_CACHE = Path(os.environ.get("CHATBOT_CACHE_DIR") or default_cache_dir())
 """Where `make` has put the embedded models; looked up before the home folder is swapped."""
+
+NO_TELEMETRY = ("HF_HUB_DISABLE_TELEMETRY", "1")
+# As the program does. The hub's library reads it once, when a test file first imports it.
+os.environ[NO_TELEMETRY[0]] = NO_TELEMETRY[1]
 
 PERSONAL_PREFIXES = ("CHATBOT_", "HF_", "HUGGING", "TRANSFORMERS_", "GRADIO_", "XDG_")
 
@@ -62,8 +67,7 @@ def isolated_process() -> Iterator[None]:
         for name in list(os.environ):
             if name.startswith(PERSONAL_PREFIXES):
                 patch.delenv(name)
-        # As the program does: the hub's library would else ask the hub on its own.
-        patch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
+        patch.setenv(*NO_TELEMETRY)
         # For the programs that tests start.
         patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "tests" / "netguard")]))
         yield

@@ -24,13 +24,13 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with Store(path) as opened:
+def store(place: Path | str) -> Iterator[Store]:
+    with Store(place) as opened:
         yield opened
 
 
-def test_a_turn_with_everything_comes_back_after_a_restart(path: Path) -> None:
-    with Store(path) as store:
+def test_a_turn_with_everything_comes_back_after_a_restart(place: Path | str) -> None:
+    with Store(place) as store:
         chat = store.create_conversation("법 이야기", "Be brief.", "chat-1")
         turn = store.begin_turn(chat.id, "제1조가 뭐예요?")
         assert store.load(chat.id).turns == (turn,)
@@ -48,7 +48,7 @@ def test_a_turn_with_everything_comes_back_after_a_restart(path: Path) -> None:
         )
         store.finish_turn(chat.id, full)
         store.set_documents(chat.id, ["doc", "other"])
-    with Store(path) as store:
+    with Store(place) as store:
         loaded = store.load(chat.id)
         assert loaded.turns == (dataclasses.replace(full, trace=None),)
         assert store.load_trace(turn.id) == TRACE

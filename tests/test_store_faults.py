@@ -196,7 +196,12 @@ def test_migrations_lead_to_the_tables_of_today(store: Store) -> None:
 
 
 def sa_type(column: sa.Column[object]) -> type:
-    names = {sa.Text: sa.TEXT, sa.Integer: sa.INTEGER, sa.Boolean: sa.BOOLEAN}
+    names = {
+        store_schema.StoredText: sa.TEXT,
+        sa.Integer: sa.INTEGER,
+        sa.BigInteger: sa.BIGINT,
+        sa.Boolean: sa.BOOLEAN,
+    }
     return names[type(column.type)]
 
 

@@ -17,13 +17,8 @@ from chatbot.store import Store
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "chats.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with Store(path) as opened:
+def store(place: Path | str) -> Iterator[Store]:
+    with Store(place) as opened:
         yield opened
 
 
@@ -40,11 +35,11 @@ def test_turns_are_parsed_once(store: Store) -> None:
     assert store.load("long").turns is store.load("long").turns
 
 
-def test_another_program_changes_the_chat(path: Path, store: Store) -> None:
+def test_another_program_changes_the_chat(place: Path | str, store: Store) -> None:
     chat = store.create_conversation()
     turns = say(store, chat.id, "one", "two", "three")
     assert len(store.load(chat.id).turns) == 3
-    with Store(path) as other:
+    with Store(place) as other:
         running = other.begin_turn(chat.id, "2?", replacing=turns[1].id)
         assert [t.question for t in store.load(chat.id).turns] == ["one", "2?"]
         assert store.load(chat.id).turns[1].finish == "running"

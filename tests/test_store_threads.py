@@ -17,13 +17,8 @@ from chatbot.store_runner import runner_lives, runner_name
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "data" / "chats.db"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with Store(path) as opened:
+def store(place: Path | str) -> Iterator[Store]:
+    with Store(place) as opened:
         yield opened
 
 
@@ -70,31 +65,32 @@ def test_twenty_threads_in_one_chat_lose_no_turn(store: Store) -> None:
     assert sorted(questions) == sorted(f"{n}-{i}" for n in range(20) for i in range(10))
 
 
-def test_several_programs_may_open_a_new_database_at_once(path: Path) -> None:
+def test_several_programs_may_open_a_new_database_at_once(place: Path | str) -> None:
     code = (
         "import sys; from pathlib import Path; from chatbot.store import Store\n"
-        "with Store(Path(sys.argv[1])) as s:\n"
+        "place = sys.argv[1]\n"
+        "with Store(place if '://' in place else Path(place)) as s:\n"
         "    c = s.create_conversation()\n"
         "    for n in range(5): s.begin_turn(c.id, str(n))\n"
     )
-    command = [sys.executable, "-c", code, str(path)]
+    command = [sys.executable, "-c", code, str(place)]
     root = Path(__file__).parent.parent
     running = [subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE) for _ in range(4)]
     errors = [process.communicate(timeout=60)[1].decode() for process in running]
     assert errors == ["", "", "", ""]
-    with Store(path) as store:
+    with Store(place) as store:
         assert [info.turns for info in store.list_conversations()] == [5, 5, 5, 5]
 
 
-def test_a_closed_store_leaves_no_running_turn(path: Path) -> None:
-    with Store(path) as other:
-        with Store(path) as store:
+def test_a_closed_store_leaves_no_running_turn(place: Path | str) -> None:
+    with Store(place) as other:
+        with Store(place) as store:
             chat = store.create_conversation()
             store.begin_turn(chat.id, "x")
             theirs = other.begin_turn(chat.id, "y")
         finishes = [turn.finish for turn in other.load(chat.id).turns]
         assert finishes == ["interrupted", "running"]
-        with Store(path) as third:
+        with Store(place) as third:
             assert third.load(chat.id).turns[1].finish == "running"
         other.finish_turn(chat.id, answered(theirs, "done"))
         assert other.load(chat.id).turns[1].finish == "stop"

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     question = checked_text(arguments.question, "The question")
     check_paths(arguments.documents)
     with tempfile.TemporaryDirectory(prefix="chatbot-ask-") as folder:
-        private = settings.model_copy(update={"data_dir": Path(folder)})
+        private = settings.in_folder(Path(folder))
         with closing(build_services(private, progress=console.model_progress)) as services:
             ids = read_documents(services.library, arguments.documents, console)
             wait_for_engine(services.engine, console)

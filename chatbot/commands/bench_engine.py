@@ -41,7 +41,7 @@ def open_engine(settings: Settings, console: Console) -> OpenEngine:
 def own_services(settings: Settings, wrap: Callable[[Settings], Engine]) -> Iterator[Services]:
     """The whole program in a data folder of its own, deleted at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        own = settings.model_copy(update={"data_dir": Path(folder), "embedding_model": "none"})
+        own = settings.in_folder(Path(folder)).model_copy(update={"embedding_model": "none"})
         services = build_services(own, engine=wrap(own))
         try:
             yield services

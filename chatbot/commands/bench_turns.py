@@ -86,7 +86,7 @@ def _run(
     console: Console,
 ) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        settings = settings.model_copy(update={"data_dir": Path(folder)})
+        settings = settings.in_folder(Path(folder))
         services = build_services(settings, engine=watched)
         try:
             return _talk(arguments, services, watched, itertools.cycle(texts), console)

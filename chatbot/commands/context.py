@@ -164,7 +164,7 @@ def _temporary_library(
     settings: Settings, tokenizer: ChatTokenizer, console: Console
 ) -> Iterator[Library]:
     with tempfile.TemporaryDirectory(prefix="chatbot-context-") as folder:
-        private = settings.model_copy(update={"data_dir": Path(folder)})
+        private = settings.in_folder(Path(folder))
         count = count_with(tokenizer)
         with closing(open_library(private, count, progress=console.model_progress)) as library:
             yield library

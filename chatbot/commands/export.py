@@ -12,7 +12,7 @@ from chatbot.export_markdown import as_markdown
 from chatbot.export_messages import export_conversation
 from chatbot.language import detect
 from chatbot.messages import Conversation
-from chatbot.parts import make_private
+from chatbot.parts import open_store
 from chatbot.settings import Settings
 from chatbot.store import Store
 
@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
     """Raises InputError for a chat that is not there, or a title that several have."""
-    make_private(settings.data_dir)
-    with closing(Store(settings.data_dir / "chats.db")) as store:
+    with closing(open_store(settings)) as store:
         chat = store.load_whole(_id_of(store, arguments.conversation))
     if arguments.format == "json":
         console.result(json.dumps(export_conversation(chat), ensure_ascii=False, indent=1))

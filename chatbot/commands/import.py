@@ -9,9 +9,8 @@ from pathlib import Path
 from chatbot.commands.common import add_json, check_paths, counted
 from chatbot.console import Console
 from chatbot.interchange import read_conversations
-from chatbot.parts import make_private
+from chatbot.parts import open_store
 from chatbot.settings import Settings
-from chatbot.store import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +28,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """Nothing is stored unless all files can be read."""
     check_paths(arguments.files)
     found = [chat for path in arguments.files for chat in read_conversations(path)]
-    make_private(settings.data_dir)
-    with closing(Store(settings.data_dir / "chats.db")) as store:
+    with closing(open_store(settings)) as store:
         for chat in found:
             stored = store.import_conversation(chat)
             n_turns = len(stored.turns)

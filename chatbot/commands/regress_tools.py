@@ -12,7 +12,7 @@ from chatbot.console import Console
 from chatbot.errors import InputError
 from chatbot.interchange import read_conversation
 from chatbot.messages import Conversation
-from chatbot.parts import make_private
+from chatbot.parts import open_store
 from chatbot.records import to_plain
 from chatbot.regression.compare import Change, Comparison, compare
 from chatbot.regression.outputs import write_text
@@ -20,7 +20,6 @@ from chatbot.regression.record import case_from
 from chatbot.regression.report_text import Paint, comparison_lines
 from chatbot.regression.results import load_run
 from chatbot.settings import Settings
-from chatbot.store import Store
 
 
 def compare_files(files: Sequence[str], console: Console, *, as_json: bool) -> int:
@@ -56,8 +55,7 @@ def record_case(
 def _conversation(name: str, settings: Settings) -> Conversation:
     if Path(name).is_file():
         return read_conversation(Path(name))
-    make_private(settings.data_dir)
-    with closing(Store(settings.data_dir / "chats.db")) as store:
+    with closing(open_store(settings)) as store:
         chats = store.list_conversations()
         ids = [chat.id for chat in chats if name in (chat.id, chat.title)]
         if not ids:

@@ -182,7 +182,7 @@ class Target:
     ) -> None:
         self._folder = folder
         self._keep = keep
-        self.settings = settings.model_copy(update={"data_dir": folder})
+        self.settings = settings.in_folder(folder)
         self.real_engine = engine
         self.engine = WatchedEngine(engine)
         self.embedder = embedder

@@ -1,0 +1,32 @@
+"""Where the conversations are: the path of a file, or the URL of a database. Opens nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError
+
+from chatbot.errors import StoreError
+
+Location = Path | str
+
+
+def parse_url(location: str) -> sa.URL:
+    """The parts of a URL, with the driver that this program uses. Raises StoreError."""
+    try:
+        url = sa.make_url(location)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError("The database URL cannot be read; see SQLAlchemy's forms.") from error
+    if url.drivername in ("postgres", "postgresql"):
+        return url.set(drivername="postgresql+psycopg")
+    return url
+
+
+def describe(location: Location) -> str:
+    """The place as a sentence may name it, without a password."""
+    if isinstance(location, Path):
+        return f"The conversation database {location}"
+    # A query may hold a password, too.
+    url = parse_url(location).set(query={})
+    return f"The conversation database {url.render_as_string(hide_password=True)}"
