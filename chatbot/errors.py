@@ -9,7 +9,14 @@
     |- EngineError                  a reply failed while it was being made
     |  |- OutOfMemoryError          memory ran out; the turn is kept, the next one works
     |  |  `- SmallerPromptError     ... before the first token; a smaller prompt may do
-    |  `- EngineBusyError           the engine did not become free in time
+    |  |- EngineBusyError           the engine did not become free in time
+    |  `- RemoteError               the server that makes the replies refused or failed
+    |     |- PromptTooLongError     ... its context is shorter than prompt and reply
+    |     |- UnknownModelError      ... it does not have the model
+    |     |- WrongKeyError          ... it does not take the key
+    |     |- ServerBusyError        ... it has too much to do, or a fault of its own
+    |     |- ConnectionLostError    ... it broke off in the middle of a reply
+    |     `- NoAnswerError          ... nothing came from it in time
     `- StoreError                   the database cannot be read or written
 
 `retrieval` has its own small tree (`retrieval.types.RetrievalError`).
@@ -69,6 +76,42 @@ class SmallerPromptError(OutOfMemoryError):
 
 class EngineBusyError(EngineError):
     """The engine did not become free in time."""
+
+
+class RemoteError(EngineError):
+    """The server that makes the replies refused a request, or failed."""
+
+
+class PromptTooLongError(RemoteError):
+    """Prompt and reply exceed the server's context of `limit_tokens`; 0 where it names none."""
+
+    def __init__(self, message: str, limit_tokens: int = 0) -> None:
+        super().__init__(message)
+        self.limit_tokens = limit_tokens
+
+
+class UnknownModelError(RemoteError):
+    """The server does not have the model."""
+
+
+class WrongKeyError(RemoteError):
+    """The server does not take the key, or wants one."""
+
+
+class ServerBusyError(RemoteError):
+    """The server has too much to do, or a fault of its own; `retry_after_s` is its own wish."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ConnectionLostError(RemoteError):
+    """The server broke off in the middle of a reply; what came of it is kept."""
+
+
+class NoAnswerError(RemoteError):
+    """Nothing came from the server in time, or nobody listens at its address."""
 
 
 class StoreError(ChatbotError):

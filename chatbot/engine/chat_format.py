@@ -67,15 +67,16 @@ class Vocabulary:
 
 def build_format(
     vocabulary: Vocabulary,
-    template: str | None,
+    template: str | ControlTexts | None,
     *,
     named_tokens: Mapping[str, str],
     end_ids: Iterable[int] = (),
 ) -> tuple[ChatFormat, str | None]:
     """Make the chat format, and a warning sentence when it is only a guess.
 
-    `end_ids` are the end tokens that the model's files name. Without a usable template the
-    format is Llama 3's or ChatML if the vocabulary has their tokens, else plain "User:" lines.
+    `template` may be taken apart already; without a usable one the format is Llama 3's or ChatML
+    if the vocabulary has their tokens, else plain "User:" lines. `end_ids` are the end tokens that
+    the model's files name.
     """
     texts, warning = _choose_texts(vocabulary, template, named_tokens)
     after_system = _encode(vocabulary, texts.after_system)
@@ -138,8 +139,12 @@ def assemble_ids(
 
 
 def _choose_texts(
-    vocabulary: Vocabulary, template: str | None, named_tokens: Mapping[str, str]
+    vocabulary: Vocabulary,
+    template: str | ControlTexts | None,
+    named_tokens: Mapping[str, str],
 ) -> tuple[ControlTexts, str | None]:
+    if isinstance(template, ControlTexts):
+        return template, None
     problem = "The model comes without a chat template"
     if template is not None:
         try:

@@ -72,6 +72,27 @@ def control_texts(template: str, named_tokens: Mapping[str, str]) -> ControlText
     raise TemplateUnusableError(reasons[2])
 
 
+def rendered_texts(render: Callable[[list[dict[str, str]]], str]) -> ControlTexts:
+    """The same for a template that somebody else renders: `render` gives the prompt of messages.
+
+    Raises TemplateUnusableError, and whatever `render` raises.
+    """
+
+    def gaps(roles: Sequence[str]) -> list[str]:
+        marks = _marks(roles)
+        pairs = zip(roles, marks, strict=True)
+        return _gaps(render([{"role": role, "content": mark} for role, mark in pairs]), marks)
+
+    try:
+        return _split(gaps, with_system=True)
+    except TemplateUnusableError:
+        return _split(gaps, with_system=False)
+
+
+def _marks(roles: Sequence[str]) -> list[str]:
+    return [f"zq{number}placeholder{number}qz" for number in range(len(roles))]
+
+
 def _split(render: Callable[[Sequence[str]], list[str]], with_system: bool) -> ControlTexts:
     first = 0 if with_system else 1
     gaps = render(_SKELETON[first:])
@@ -94,7 +115,7 @@ def _renderer(
     compiled: jinja2.Template, named_tokens: Mapping[str, str], as_parts: bool
 ) -> Callable[[Sequence[str]], list[str]]:
     def render(roles: Sequence[str]) -> list[str]:
-        marks = [f"zq{number}placeholder{number}qz" for number in range(len(roles))]
+        marks = _marks(roles)
         messages = [
             {"role": role, "content": [{"type": "text", "text": mark}] if as_parts else mark}
             for role, mark in zip(roles, marks, strict=True)

@@ -70,6 +70,7 @@ class HFTokenizer:
         tokenizer.no_truncation()
         tokenizer.no_padding()
         control = _mark_control_tokens(tokenizer, files)
+        self.control_texts = control
         self.control_ids = frozenset(control.values())
         self.encode = cached(self._encode)
         bos_id, adds_bos = _bos(tokenizer, files)

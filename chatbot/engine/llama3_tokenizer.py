@@ -83,6 +83,7 @@ class Llama3Tokenizer:
     def __init__(self, ranks: dict[bytes, int], *, name: str) -> None:
         special = {token: N_RANKS + place for place, token in enumerate(_special_tokens())}
         self.name = name
+        self.control_texts = special
         self.control_ids = frozenset(special.values())
         self._encoding = tiktoken.Encoding(
             name, pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=special

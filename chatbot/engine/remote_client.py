@@ -1,0 +1,107 @@
+"""The way to one server: its addresses, the key, and plain requests. Knows no prompt.
+
+The key is sent to the server's own address and nowhere else, and is in no text that people see.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import httpx
+import openai
+
+from chatbot.engine.remote_faults import typed, unreachable
+from chatbot.errors import SettingsError
+
+CONNECT_TIMEOUT_S = 10.0
+LOOK_TIMEOUT_S = 20.0
+"""For questions about the server itself, which need no model."""
+_Client = TypeVar("_Client", openai.OpenAI, openai.AsyncOpenAI)
+NO_KEY = "none"
+"""The client wants a key; servers without keys ignore it."""
+
+
+class RemoteClient:
+    """Requests to one server. Safe to use from threads; `close` ends them."""
+
+    def __init__(self, url: str, api_key: str | None, *, timeout_s: float) -> None:
+        """`timeout_s` is the longest silence before and within a reply."""
+        self.base_url, self.root_url, self.shown = addresses(url)
+        self._key = api_key or NO_KEY
+        self._timeout = openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
+        self.openai = _own(
+            openai.OpenAI(
+                base_url=self.base_url, api_key=self._key, max_retries=0, timeout=self._timeout
+            )
+        )
+        self._http = httpx.Client(
+            headers={"Authorization": f"Bearer {self._key}"}, timeout=LOOK_TIMEOUT_S
+        )
+
+    def streaming(self) -> openai.AsyncOpenAI:
+        """A client for one reply: cutting it off closes its connection, which frees the server."""
+        return _own(
+            openai.AsyncOpenAI(
+                base_url=self.base_url, api_key=self._key, max_retries=0, timeout=self._timeout
+            )
+        )
+
+    def ask(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any] | None:
+        """JSON from an address beside /v1, such as "/tokenize"; None where there is none such.
+
+        With a `body` it is a POST. Raises NoAnswerError when nobody answers.
+        """
+        try:
+            url = self.root_url + path
+            answer = self._http.get(url) if body is None else self._http.post(url, json=body)
+            if answer.status_code != 200:
+                return None
+            found = answer.json()
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            return None
+        except httpx.HTTPError as error:
+            raise unreachable(self.shown, error) from error
+        return cast(dict[str, Any], found) if isinstance(found, dict) else None
+
+    def models(self) -> list[dict[str, Any]]:
+        """What the server says about each of its models. Raises RemoteError."""
+        try:
+            return [model.model_dump() for model in self.openai.models.list(timeout=LOOK_TIMEOUT_S)]
+        except openai.APIError as error:
+            raise typed(error, server=self.shown, model="") from error
+
+    def close(self) -> None:
+        """Close all connections. Idempotent."""
+        self.openai.close()
+        self._http.close()
+
+
+def addresses(url: str) -> tuple[str, str, str]:
+    """The address of /v1, the address beside it, and what people may see of it.
+
+    Raises SettingsError for what is no address of a web server.
+    """
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        given = url.rpartition("@")[2]  # never a password
+        raise SettingsError(
+            f"engine_url must be an address such as http://host:8000/v1, not {given!r}."
+        )
+    path = parts.path.rstrip("/")
+    root = path.removesuffix("/v1")
+    own = path if path.endswith("/v1") or (path and "/v" in path) else f"{path}/v1"
+    host = parts.netloc.rpartition("@")[2]
+    return (
+        urlunsplit((parts.scheme, parts.netloc, own, "", "")),
+        urlunsplit((parts.scheme, parts.netloc, root, "", "")),
+        f"{parts.scheme}://{host}{path}",
+    )
+
+
+def _own(client: _Client) -> _Client:
+    """Without the organisation and the project that the environment names for OpenAI itself."""
+    client.organization = None
+    client.project = None
+    return client

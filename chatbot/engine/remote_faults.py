@@ -1,0 +1,160 @@
+"""What goes wrong at a server, told apart and put into sentences; sends nothing itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import openai
+
+from chatbot.errors import (
+    ConnectionLostError,
+    NoAnswerError,
+    PromptTooLongError,
+    RemoteError,
+    ServerBusyError,
+    UnknownModelError,
+    WrongKeyError,
+)
+
+MAX_SHOWN = 200
+# How servers say that prompt and reply are too long, with their limit where they name it: OpenAI
+# and vLLM, llama-cpp-python, llama.cpp, SGLang, Text Generation Inference.
+_TOO_LONG = re.compile(
+    r"context[ _-]length|context[ _-]window|context[ _-]size|maximum allowed length|"
+    r"max_new_tokens`? must be <=|longer than the model|too many tokens|input is too long",
+    re.IGNORECASE,
+)
+_LIMITS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"maximum context length (?:is|of) (\d+)",
+        r"context (?:window|length|size) (?:of|is|\()\s*(\d+)",
+        r"model's context length \((\d+)",
+        r"maximum allowed length \((\d+)",
+        r"must be <= (\d+)",
+    )
+)
+_NO_MODEL = re.compile(
+    r"model.{0,200}(not found|does not exist|not exist|unknown|pinned|is not a valid)|"
+    r"(not found|unknown|pinned).{0,40}model",
+    re.IGNORECASE | re.DOTALL,
+)
+_NO_MONEY = ("insufficient_quota", "billing_not_active", "billing_hard_limit_reached")
+
+
+def typed(error: BaseException, *, server: str, model: str, began: bool = False) -> RemoteError:
+    """The error of ours for what the client raised. `began`: text of the reply had come."""
+    if isinstance(error, RemoteError):
+        return error
+    if isinstance(error, openai.APITimeoutError):
+        return NoAnswerError(
+            f"The server {server} did not answer in time; look whether it still works, or raise "
+            "engine_timeout_s."
+        )
+    if isinstance(error, openai.APIStatusError):
+        return _of_status(error, server, model)
+    if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
+        return lost(server) if began else unreachable(server, error)
+    message = _message(error)
+    too_long = _too_long(message, error.body)
+    if too_long is not None:
+        return too_long
+    return ServerBusyError(f"The server {server} failed during the reply ({message}); ask again.")
+
+
+def lost(server: str) -> ConnectionLostError:
+    """The sentence for a reply that broke off."""
+    return ConnectionLostError(
+        f"The connection to {server} was lost in the middle of the reply; what had come of it is "
+        "kept. Ask again when the server is back."
+    )
+
+
+def unreachable(server: str, error: BaseException | None = None) -> NoAnswerError:
+    """The sentence for an address where nobody answers."""
+    cause = error.__cause__ if error is not None else None
+    reason = f" ({shown(str(cause))})" if cause is not None and str(cause) else ""
+    return NoAnswerError(
+        f"No server answers at {server}{reason}; start it, or correct --engine-url."
+    )
+
+
+def is_worth_another_try(error: RemoteError) -> bool:
+    """Whether the same request may succeed a little later."""
+    return isinstance(error, ServerBusyError | NoAnswerError | ConnectionLostError)
+
+
+def shown(text: str) -> str:
+    """A server's own words on one line, not endlessly long."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…"
+
+
+def _of_status(error: openai.APIStatusError, server: str, model: str) -> RemoteError:
+    status, message = error.status_code, _message(error)
+    if status in (401, 403):
+        return WrongKeyError(
+            f"The server {server} does not take the key ({message}); set CHATBOT_API_KEY or "
+            "--api-key to one that it knows."
+        )
+    too_long = _too_long(message, error.body) if status in (400, 413, 422, 500) else None
+    if too_long is not None:
+        return too_long
+    if status in (400, 404) and (_code(error) == "model_not_found" or _NO_MODEL.search(message)):
+        return UnknownModelError(
+            f"The server {server} does not have the model {model} ({message}); set --model to one "
+            "that it lists."
+        )
+    if status == 429 and _code(error) in _NO_MONEY:
+        return RemoteError(f"The account at {server} is used up ({message}); look at its billing.")
+    if status in (408, 409, 425, 429) or status >= 500:
+        what = "has too much to do" if status == 429 else f"has a fault (status {status})"
+        return ServerBusyError(
+            f"The server {server} {what}: {message}; ask again later.", retry_after(error)
+        )
+    return RemoteError(f"The server {server} refused the request (status {status}): {message}.")
+
+
+def retry_after(error: openai.APIStatusError) -> float | None:
+    """Seconds that the server asks to wait, if it says so in seconds."""
+    for header, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(error.response.headers[header]) / scale)
+        except (KeyError, ValueError):
+            continue
+    return None
+
+
+def _too_long(message: str, body: object) -> PromptTooLongError | None:
+    fields = _fields(body)
+    if not _TOO_LONG.search(message) and fields.get("code") != "context_length_exceeded":
+        return None
+    limit = fields.get("n_ctx")
+    found = next((m for pattern in _LIMITS if (m := pattern.search(message))), None)
+    tokens = limit if isinstance(limit, int) else int(found[1]) if found else 0
+    return PromptTooLongError(
+        f"Prompt and reply are too long for the server ({message}); ask a shorter question, or set "
+        "window_tokens to what it takes.",
+        tokens,
+    )
+
+
+def _code(error: openai.APIError) -> str:
+    return str(error.code or _fields(error.body).get("code") or _fields(error.body).get("type"))
+
+
+def _message(error: openai.APIError) -> str:
+    fields = _fields(error.body)
+    for key in ("message", "detail", "error"):
+        if isinstance(text := fields.get(key), str) and text:
+            return shown(text)
+    return shown(error.message or type(error).__name__)
+
+
+def _fields(body: object) -> Mapping[str, Any]:
+    if not isinstance(body, Mapping):
+        return {}
+    inner = body.get("error")
+    return inner if isinstance(inner, Mapping) else body

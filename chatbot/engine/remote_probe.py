@@ -1,0 +1,112 @@
+"""Small requests that show how a server counts a prompt, so that our count can be held to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import openai
+
+from chatbot.engine.base import SamplingParams
+from chatbot.engine.chat_format import assemble_ids
+from chatbot.engine.remote_client import RemoteClient
+from chatbot.engine.remote_faults import typed
+from chatbot.engine.remote_requests import Way, request_fields
+from chatbot.engine.remote_server import ServerFacts
+from chatbot.errors import PromptTooLongError, RemoteError, ServerBusyError
+
+SAMPLE_SYSTEM = "Be kind. 친절하게 답해 주세요."
+SAMPLE_TURNS = (
+    ("What is 3,141.59 in words?\n\n- short\n", "Three thousand…"),
+    ("<|im_start|>system\nsay <|eot_id|> and </s>", "def f(x):\n    return x  # 값"),
+)
+SAMPLE_QUESTION = "그리고 언제 문을 열어요? 🙂👩‍👩‍👧  \tÅngström"
+_OVERLONG_WORDS = 1_200_000
+"""More tokens than any model's context."""
+
+
+class Prober:
+    """Asks one server for one token at a time, and looks at what it reports."""
+
+    def __init__(self, client: RemoteClient, facts: ServerFacts) -> None:
+        self._client = client
+        self._facts = facts
+
+    def reported_tokens(self, way: Way, prompt_ids: Sequence[int]) -> int | None:
+        """Tokens of the prompt as the server counts them; None where it does not tell.
+
+        Raises RemoteError.
+        """
+        fields = request_fields(way, self._facts.kind, prompt_ids, SamplingParams(max_tokens=1))
+        completions = self._client.openai.completions
+        chat = self._client.openai.chat.completions
+        try:
+            answer = (chat if way.is_chat else completions).create(
+                model=self._facts.model, **fields
+            )
+        except openai.APIError as error:
+            raise typed(error, server=self._client.shown, model=self._facts.model) from error
+        usage = answer.usage
+        return None if usage is None or not usage.prompt_tokens else int(usage.prompt_tokens)
+
+    def difference(self, way: Way) -> int | None:
+        """What the server counts more than we do, in a prompt of everything; None: not to be had.
+
+        None also where the server does not take prompts this way at all.
+        """
+        ids = sample_prompt(way)
+        try:
+            reported = self.reported_tokens(way, ids)
+        except RemoteError as error:
+            # Refused; by some with a fault where ids came and text was expected.
+            refused = type(error) is RemoteError
+            if refused or (way.sends == "token ids" and isinstance(error, ServerBusyError)):
+                return None
+            raise
+        return None if reported is None else reported - len(ids)
+
+    def context_by_refusal(self) -> int:
+        """The context's length as a server names it when it refuses what is longer; else 0.
+
+        Only for servers that count before they read.
+        """
+        try:
+            self._client.openai.completions.create(
+                model=self._facts.model, prompt="a " * _OVERLONG_WORDS, max_tokens=1
+            )
+        except openai.APIError as error:
+            found = typed(error, server=self._client.shown, model=self._facts.model)
+            return found.limit_tokens if isinstance(found, PromptTooLongError) else 0
+        return 0
+
+
+def sample_prompt(way: Way) -> tuple[int, ...]:
+    """A prompt with both languages, code, emoji, markers and blank ends."""
+    tokenizer = way.tokenizer
+    system = SAMPLE_SYSTEM if tokenizer.chat_format.has_system_role else ""
+    return settled(
+        way,
+        assemble_ids(
+            tokenizer.chat_format,
+            tokenizer.encode(system),
+            [(tokenizer.encode(asked), tokenizer.encode(said)) for asked, said in SAMPLE_TURNS],
+            tokenizer.encode(SAMPLE_QUESTION),
+        ),
+    )
+
+
+def settled(way: Way, prompt_ids: Sequence[int]) -> tuple[int, ...]:
+    """The prompt as it will be counted, where text is counted as a whole."""
+    settle = getattr(way.tokenizer, "settled", None)
+    return tuple(prompt_ids) if settle is None else tuple(settle(prompt_ids))
+
+
+_NON_ASCII = re.compile(r"[^\x00-\x7f]")
+ENGLISH = "The library opens at nine in the morning; please bring your card with you. " * 4
+KOREAN = "도서관은 아침 아홉 시에 문을 엽니다. 회원증을 꼭 가져오시기 바랍니다. " * 4
+
+
+def split_chars(text: str) -> tuple[int, int]:
+    """How many characters are ASCII, and how many are not."""
+    other = len(_NON_ASCII.findall(text))
+    return len(text) - other, other

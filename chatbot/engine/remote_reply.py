@@ -1,0 +1,186 @@
+"""One reply from a server: asked again while that may help, cut off when it is to stop.
+
+Knows no conversation; `remote` knows the server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+import httpx
+import openai
+
+from chatbot.engine.base import EngineEvent, Finished, Prefilled, SamplingParams, TextDelta
+from chatbot.engine.memory_meter import idle_figures
+from chatbot.engine.remote_client import RemoteClient
+from chatbot.engine.remote_faults import is_worth_another_try, lost, typed
+from chatbot.engine.remote_probe import Prober
+from chatbot.engine.remote_requests import Way, request_fields
+from chatbot.engine.remote_server import ServerFacts
+from chatbot.engine.remote_stream import Backoff, Chunk, RemoteStream, StreamCutError
+from chatbot.engine.text_stream import StopMatcher
+from chatbot.errors import ConnectionLostError, RemoteError, ServerBusyError
+from chatbot.messages import Finish, Notice, Usage
+
+ATTEMPTS, FIRST_WAIT_S, MOST_WAIT_S = 4, 0.5, 30.0
+
+
+@dataclass(slots=True)
+class _Read:
+    """What has come so far of an attempt."""
+
+    started: float
+    first: float | None = None
+    parts: list[str] = field(default_factory=list)
+    token_ids: list[int] | None = field(default_factory=list)
+    """As the server tells them; None once a chunk came without."""
+    finish: str | None = None
+    last: Chunk = field(default_factory=Chunk)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+class RemoteReply:
+    """Makes one reply."""
+
+    def __init__(
+        self,
+        client: RemoteClient,
+        facts: ServerFacts,
+        way: Way,
+        *,
+        prompt_ids: Sequence[int],
+        params: SamplingParams,
+        stop: Event,
+    ) -> None:
+        self._client = client
+        self._facts = facts
+        self._way = way
+        self._prompt = tuple(prompt_ids)
+        self._params = params
+        self._stop = stop
+        self._tries = 0
+        self._read = _Read(time.perf_counter())
+        self.reported_tokens: int | None = None
+        """Tokens of the prompt by the server's count, once it has told."""
+
+    def events(self) -> Iterator[EngineEvent]:
+        """See `Engine.generate`. Raises RemoteError."""
+        backoff = Backoff(attempts=ATTEMPTS, first_s=FIRST_WAIT_S, most_s=MOST_WAIT_S)
+        while True:
+            try:
+                yield from self._attempt()
+                return
+            except RemoteError as error:
+                asked_s = error.retry_after_s if isinstance(error, ServerBusyError) else None
+                may = is_worth_another_try(error) and self._read.first is None
+                wait_s = backoff.next_s(asked_s) if may else None
+                if wait_s is None:
+                    raise
+                if isinstance(error, ConnectionLostError):
+                    self._learn_why()
+            self._tries += 1
+            if self._stop.wait(wait_s):
+                yield self._finished("cancelled")
+                return
+
+    def _attempt(self) -> Iterator[EngineEvent]:
+        self._read = _Read(time.perf_counter())
+        fields = request_fields(self._way, self._facts.kind, self._prompt, self._params)
+        fields |= {"model": self._facts.model, "stream_options": {"include_usage": True}}
+        stream = RemoteStream(self._client, fields, is_chat=self._way.is_chat)
+        matcher = StopMatcher((*self._params.stop, *self._way.end_texts))
+        with closing(stream):
+            try:
+                yield from self._texts(stream, matcher)
+            except StreamCutError:
+                yield from self._flush(matcher)
+                yield self._finished("cancelled")
+                return
+            except (openai.OpenAIError, httpx.HTTPError, OSError, ValueError) as error:
+                yield from self._flush(matcher)
+                raise self._typed(error) from error
+        yield from self._flush(matcher)
+        if self._read.finish is None and not matcher.stopped:
+            # A server that ends without a reason was ended itself.
+            raise lost(self._client.shown)
+        hit_length = self._read.finish == "length" and not matcher.stopped
+        yield self._finished("length" if hit_length else "stop")
+
+    def _texts(self, stream: RemoteStream, matcher: StopMatcher) -> Generator[EngineEvent]:
+        for chunk in stream.chunks(self._stop):
+            read = self._read
+            if read.first is None and (chunk.text or chunk.finish):
+                read.first = time.perf_counter()
+                yield Prefilled(len(self._prompt), len(self._prompt), chunk.cached_tokens or 0)
+            self._take(chunk)
+            if text := matcher.push(chunk.text):
+                read.parts.append(text)
+                yield TextDelta(text)
+            if matcher.stopped:
+                return
+
+    def _take(self, chunk: Chunk) -> None:
+        read = self._read
+        read.finish = chunk.finish or read.finish
+        if chunk.token_ids is not None and read.token_ids is not None:
+            read.token_ids += chunk.token_ids
+        elif chunk.text:
+            read.token_ids = None
+        if chunk.prompt_tokens is not None:
+            read.last = chunk
+            self.reported_tokens = chunk.prompt_tokens
+        elif chunk.cached_tokens is not None:
+            read.last = replace(read.last, cached_tokens=chunk.cached_tokens)
+
+    def _flush(self, matcher: StopMatcher) -> Generator[EngineEvent]:
+        if rest := matcher.flush():
+            self._read.parts.append(rest)
+            yield TextDelta(rest)
+
+    def _typed(self, error: Exception) -> RemoteError:
+        server, began = self._client.shown, self._read.first is not None
+        return typed(error, server=server, model=self._facts.model, began=began)
+
+    def _learn_why(self) -> None:
+        """Some servers break a stream off where they refuse a prompt: ask once more without one.
+
+        Raises RemoteError with the reason, if there is one.
+        """
+        Prober(self._client, self._facts).reported_tokens(self._way, self._prompt)
+
+    def _finished(self, finish: Finish) -> Finished:
+        read, now = self._read, time.perf_counter()
+        ids = self._ids(read)
+        first = read.first or now
+        usage = Usage(
+            prompt_tokens=read.last.prompt_tokens or len(self._prompt),
+            cached_tokens=read.last.cached_tokens or 0,
+            completion_tokens=read.last.completion_tokens or len(ids),
+            prefill_s=first - read.started,
+            decode_s=now - first,
+            memory=idle_figures(),
+        )
+        return Finished(finish, read.text, ids, usage, self._notices())
+
+    def _ids(self, read: _Read) -> tuple[int, ...]:
+        """The generated ids where the server tells them, else the text encoded anew."""
+        tokenizer = self._way.tokenizer
+        if read.token_ids:
+            ends = tokenizer.chat_format.stop_ids
+            ids = tuple(i for i in read.token_ids if i not in ends)
+            if tokenizer.decode(ids) == read.text:
+                return ids
+        return tokenizer.encode(read.text) if read.text else ()
+
+    def _notices(self) -> tuple[Notice, ...]:
+        if not self._tries:
+            return ()
+        text = f"The server was not ready; it was asked {self._tries + 1} times."
+        return (Notice("remote_asked_again", text, {"times": self._tries + 1}),)

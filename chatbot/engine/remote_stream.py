@@ -1,0 +1,139 @@
+"""One streamed reply in a thread of its own, so that it can be cut off at any moment.
+
+Cutting it off closes its connection, which is how a server learns to stop. Knows no prompt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any
+
+from chatbot.engine.remote_client import RemoteClient
+
+_POLL_S = 0.02
+_CUT_WAIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """What one event of the stream brings."""
+
+    text: str = ""
+    token_ids: tuple[int, ...] | None = None
+    finish: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class StreamCutError(Exception):
+    """The reply was cut off on our side."""
+
+
+class RemoteStream:
+    """Yields the chunks of one request; raises what the client raised."""
+
+    def __init__(self, client: RemoteClient, fields: dict[str, Any], *, is_chat: bool) -> None:
+        self._client = client
+        self._fields = fields
+        self._is_chat = is_chat
+        self._queue: SimpleQueue[Chunk | BaseException | None] = SimpleQueue()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._begun = Event()
+        self._thread = Thread(target=self._run, name="remote-reply", daemon=True)
+
+    def chunks(self, stop: Event) -> Iterator[Chunk]:
+        """Until the end. Raises StreamCutError soon after `stop` is set, whatever is awaited."""
+        self._thread.start()
+        while True:
+            if stop.is_set():
+                raise StreamCutError
+            try:
+                item = self._queue.get(timeout=_POLL_S)
+            except Empty:
+                continue
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def close(self) -> None:
+        """Close the connection, if it is still open, and wait for that."""
+        if not self._thread.is_alive():
+            return
+        self._begun.wait(_CUT_WAIT_S)
+        if self._loop is not None and self._task is not None:
+            with suppress(RuntimeError):  # it has just ended by itself
+                self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join(_CUT_WAIT_S)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._read())
+        except asyncio.CancelledError:
+            pass
+        except Exception as error:  # raised again by whoever reads the chunks
+            self._queue.put(error)
+        finally:
+            self._begun.set()
+            self._queue.put(None)
+
+    async def _read(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._begun.set()
+        async with self._client.streaming() as client:
+            api = client.chat.completions if self._is_chat else client.completions
+            stream: Any = await api.create(**self._fields, stream=True)
+            try:
+                async for event in stream:
+                    self._queue.put(_chunk(event, is_chat=self._is_chat))
+            finally:
+                await stream.close()
+
+
+def _chunk(event: Any, *, is_chat: bool) -> Chunk:
+    choice = event.choices[0] if event.choices else None
+    text, finish, ids = "", None, None
+    if choice is not None:
+        delta = getattr(choice, "delta", None) if is_chat else choice
+        text = (getattr(delta, "content" if is_chat else "text", None) or "") if delta else ""
+        finish = choice.finish_reason
+        ids = getattr(choice, "token_ids", None)
+    usage = event.usage
+    details = getattr(usage, "prompt_tokens_details", None)
+    timings = getattr(event, "timings", None)  # llama.cpp's own server
+    cached = getattr(details, "cached_tokens", None)
+    if cached is None and isinstance(timings, dict):
+        cached = timings.get("cache_n")
+    return Chunk(
+        text,
+        tuple(ids) if isinstance(ids, list) else None,
+        finish,
+        getattr(usage, "prompt_tokens", None) or None,
+        cached,
+        getattr(usage, "completion_tokens", None),
+    )
+
+
+class Backoff:
+    """How long to wait before the next attempt; each wait is twice the last, up to a limit."""
+
+    def __init__(self, *, attempts: int, first_s: float, most_s: float) -> None:
+        self._left = attempts
+        self._wait_s = first_s
+        self._most_s = most_s
+
+    def next_s(self, asked_s: float | None) -> float | None:
+        """Seconds, at least what the server asked for; None: no more attempts."""
+        if self._left <= 0 or (asked_s or 0) > self._most_s:
+            return None
+        self._left -= 1
+        wait_s, self._wait_s = self._wait_s, min(2 * self._wait_s, self._most_s)
+        return max(wait_s, asked_s or 0.0)
