@@ -22,6 +22,8 @@ class Tab:
     shown: int = SHOWN_TURNS
     search: str = ""
     """What the list of chats is searched for."""
+    phase: str = ""
+    """How far an exchange of the model was when the settings were drawn."""
 
 
 @dataclass(slots=True)

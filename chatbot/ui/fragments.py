@@ -41,7 +41,9 @@ def demo_note_html(language: Language) -> str:
         f'<aside class="demo-note"><strong>{esc(tr(language, "demo.title"))}</strong>'
         f"<p>{esc(tr(language, 'demo.text'))}</p>"
         f"<p>{esc(tr(language, 'demo.better'))}</p>"
-        f"<code>{esc(tr(language, 'demo.command'))}</code></aside>"
+        f"<code>{esc(tr(language, 'demo.command'))}</code>"
+        '<button type="button" class="small" data-act="options">'
+        f"{esc(tr(language, 'demo.choose'))}</button></aside>"
     )
 
 

@@ -45,6 +45,8 @@ class Handlers:
             "dismiss": self._dismiss,
             "setting": self._setting,
             "system": self._system,
+            "load": self._load,
+            "switch-dismiss": self._dismiss_switch,
             **ChatActs(services, self.desk, self.screen, inbox).table(),
             **MemoryActs(services, self.desk, self.screen).table(),
         }
@@ -132,7 +134,19 @@ class Handlers:
         }
         if ticket is None or ticket.session != call.session:
             update |= self.screen.chat(tab, call.session, conversation)
-        return update
+        return update | self._exchange(call, tab)
+
+    def _exchange(self, call: Call, tab: Tab) -> Updates:
+        """The settings anew when an exchange of the model has come further, not at each step:
+        someone may be typing in them."""
+        phase = self.screen.phase()
+        if phase == tab.phase:
+            return {}
+        return {
+            "settings": self.screen.settings(
+                self.desk.show(call.session, replace(tab, phase=phase))
+            )
+        }
 
     def after_fold(self, call: Call) -> Updates:
         """Wait until old turns are folded, then show the line and the summary."""
@@ -160,6 +174,16 @@ class Handlers:
             taken = True
         refused = {} if taken else {name: typed}
         return {"settings": self.screen.settings(tab, refused)}
+
+    def _load(self, call: Call, tab: Tab) -> Updates:
+        """Load the model again with what was changed; the ticks then tell how far it is."""
+        self._options.load()
+        shown = self.desk.show(call.session, replace(tab, phase=self.screen.phase()))
+        return self.screen.whole(shown, call.session)
+
+    def _dismiss_switch(self, call: Call, tab: Tab) -> Updates:
+        self._options.dismiss()
+        return {"status": self.screen.status(tab), "settings": self.screen.settings(tab)}
 
     def _system(self, call: Call, tab: Tab) -> Updates:
         """Other instructions for the chat on the screen, which begins with them if need be."""

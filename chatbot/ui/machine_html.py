@@ -81,6 +81,7 @@ def _facts(language: Language, machine: Machine, usage: Usage | None) -> str:
         rows.append((tr(language, "machine.device"), kind))
         window = tr(language, "trace.tokens", count=machine.window_tokens)
         rows.append((tr(language, "machine.window"), window))
+        rows += _server_rows(language, info)
         attention = info.details.get("attention")
         if isinstance(attention, str):
             rows.append((tr(language, "machine.attention"), attention))
@@ -92,6 +93,19 @@ def _facts(language: Language, machine: Machine, usage: Usage | None) -> str:
         rows.append((tr(language, "machine.first"), f"{usage.prefill_s:.2f} s"))
     cells = "".join(f"<dt>{esc(key)}</dt><dd>{esc(value)}</dd>" for key, value in rows)
     return f"<dl>{cells}</dl>"
+
+
+def _server_rows(language: Language, info: EngineInfo) -> list[tuple[str, str]]:
+    """Where the model is, if it is elsewhere, and who counts its tokens."""
+    if not isinstance(server := info.details.get("server"), str):
+        return []
+    counted = str(info.details.get("counted_by", ""))
+    if info.details.get("estimated"):
+        counted = tr(language, "trace.estimated")
+    return [
+        (tr(language, "machine.server"), server),
+        (tr(language, "machine.counted_by"), counted),
+    ]
 
 
 def _bar(language: Language, kind: str, taken: int, limit: int, whole: int) -> str:

@@ -9,11 +9,13 @@ from typing import Any, Literal, get_args
 from pydantic import ByteSize
 from pydantic.fields import FieldInfo
 
+from chatbot.engine.exchange import Switch
 from chatbot.settings import Settings
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, tr
+from chatbot.ui.sentences import in_language
 
-Cost = Literal["now", "reload", "reembed"]
+Cost = Literal["now", "reload", "restart", "reembed"]
 SIMPLE = ("model", "temperature", "reply_tokens")
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "reply": ("top_p", "repetition_penalty", "seed", "system_prompt"),
@@ -32,7 +34,19 @@ LIVE = frozenset(
         "min_recent_turns", "recall_share", "passage_share", "top_k",
     }
 )  # fmt: skip
-"""What the next reply already uses; all others are read when the program starts."""
+"""What the next reply already uses."""
+ENGINE = frozenset(
+    {
+        "model", "quantization", "window_tokens", "kv_cache_dtype", "kv_cache_bytes", "kv_idle",
+        "threads",
+    }
+)  # fmt: skip
+"""What counts once the model is loaded again; all others are read when the program starts."""
+MODELS = (
+    "demo", "meta-llama/Meta-Llama-3-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct",
+    "meta-llama/Llama-3.2-3B-Instruct", "meta-llama/Llama-3.2-1B-Instruct",
+)  # fmt: skip
+"""Names to choose from; any other is possible, too."""
 PRESETS = ("default", "brief", "teacher", "strict", "translator")
 
 
@@ -48,13 +62,28 @@ class Form:
     """Instructions of the chat on the screen; "" for the usual ones."""
     names: tuple[str, ...] = NAMES
     """The settings that this person may change."""
+    can_load: bool = False
+    """Whether the model can be loaded again while the program runs."""
+    switch: Switch | None = None
+    """How the last exchange of the model stands."""
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """The settings that wait for the model to be loaded again."""
+        return tuple(
+            name
+            for name in self.names
+            if name in ENGINE and self.saved.get(name) not in (None, getattr(self.used, name))
+        )
 
 
 def cost_of(name: str) -> Cost:
     """What a change of a setting costs."""
     if name in LIVE:
         return "now"
-    return "reembed" if name == "embedding_model" else "reload"
+    if name in ENGINE:
+        return "reload"
+    return "reembed" if name == "embedding_model" else "restart"
 
 
 def options_html(language: Language, form: Form) -> str:
@@ -62,7 +91,7 @@ def options_html(language: Language, form: Form) -> str:
     simple = "".join(_row(language, name, form) for name in SIMPLE if name in form.names)
     groups = "".join(_group(language, name, names, form) for name, names in GROUPS.items())
     return (
-        f"<h3>{esc(tr(language, 'settings.title'))}</h3>"
+        f"<h3>{esc(tr(language, 'settings.title'))}</h3>{_load_html(language, form)}"
         f'<div class="options">{simple}</div>{_system(language, form.system_text)}'
         f'<div class="option-groups">{groups}</div>'
         f'<p class="hint">{esc(tr(language, "settings.hint"))}</p>'
@@ -110,7 +139,8 @@ def _row(language: Language, name: str, form: Form) -> str:
     cost = cost_of(name)
     notes = [f'<span class="cost {cost}">{esc(tr(language, f"settings.cost_{cost}"))}</span>']
     if name in form.saved and cost != "now" and form.saved[name] != getattr(form.used, name):
-        notes = [f'<span class="cost pending">{esc(tr(language, "settings.pending"))}</span>']
+        key = "pending_load" if cost == "reload" and form.can_load else "pending"
+        notes = [f'<span class="cost pending">{esc(tr(language, f"settings.{key}"))}</span>']
     error = ""
     if name in form.refused:
         text = esc(allowed_text(language, name))
@@ -119,6 +149,33 @@ def _row(language: Language, name: str, form: Form) -> str:
         f'<label class="option" data-name="{name}"><span class="name">{label}</span>'
         f"{_control(name, form)}{error}{''.join(notes)}</label>"
     )
+
+
+def _load_html(language: Language, form: Form) -> str:
+    """What loading the model again would change and cost, how far it is, or why it failed."""
+    switch = form.switch
+    if switch and switch.is_running:
+        return f'<div class="load" role="status">{esc(switch_text(language, switch))}</div>'
+    failed = ""
+    if switch and switch.phase == "failed":
+        text = esc(switch_text(language, switch))
+        failed = f'<p class="refused" role="alert">{text}</p>'
+    if not form.can_load or not form.pending:
+        return f'<div class="load">{failed}</div>' if failed else ""
+    names = ", ".join(tr(language, f"option.{name}") for name in form.pending)
+    text = esc(tr(language, "settings.load_text", names=names))
+    return (
+        f'<div class="load">{failed}<p>{text}</p><button type="button" class="small" '
+        f'data-act="load" id="load-model">{esc(tr(language, "settings.load"))}</button></div>'
+    )
+
+
+def switch_text(language: Language, switch: Switch) -> str:
+    """How an exchange of the model stands, as a sentence."""
+    message = in_language(language, switch.message)
+    text = tr(language, f"switch.{switch.phase}", model=switch.model, message=message)
+    share = "" if switch.progress is None else f" {100 * switch.progress:.0f} %"
+    return text + share
 
 
 def _control(name: str, form: Form) -> str:
@@ -145,7 +202,10 @@ def _control(name: str, form: Form) -> str:
         return f'<input type="number" {common}{limits} step="{step}" value="{esc(shown)}">'
     if name == "system_prompt":
         return f'<textarea rows="3" {common}>{esc(shown)}</textarea>'
-    return f'<input type="text" {common} value="{esc(shown)}" spellcheck="false">'
+    names = ' list="models"' if name == "model" else ""
+    known = "".join(f'<option value="{esc(known)}">' for known in MODELS) if names else ""
+    field = f'<input type="text" {common} value="{esc(shown)}" spellcheck="false"{names}>'
+    return f'{field}<datalist id="models">{known}</datalist>' if names else field
 
 
 def _system(language: Language, text: str) -> str:

@@ -160,6 +160,8 @@
   });
 
   // ---- settings ----
+  actions.load = () => act('load', {});
+  actions['switch-dismiss'] = () => act('switch-dismiss', {});
   document.addEventListener('change', (event) => {
     const target = event.target;
     const kind = target.dataset ? target.dataset.act : '';

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from chatbot.engine.base import EngineStatus
+from chatbot.engine.exchange import Switch
 from chatbot.messages import PromptTrace
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import LANGUAGES, Language, table, tr
 from chatbot.ui.icons import icon
 from chatbot.ui.machine_html import Machine
+from chatbot.ui.options_html import switch_text
 from chatbot.ui.prompt_html import bar_html
 from chatbot.ui.sentences import in_language
 
@@ -60,15 +62,16 @@ def _chip(language: Language, machine: Machine) -> str:
     return f'<span class="chip {state}">{esc(tr(language, f"status.{state}"))}</span>'
 
 
-def status_html(language: Language, status: EngineStatus) -> str:
-    """The strip over the box while the model is not there; empty once it is."""
+def status_html(language: Language, status: EngineStatus, switch: Switch | None = None) -> str:
+    """The strip over the box while the model is not there or another one is being got, and when
+    that has failed; else empty."""
+    if switch and (switch.is_running or switch.phase == "failed"):
+        return _switch_html(language, switch)
     if status.state == "ready":
         return ""
     share = status.progress
     percent = f" {100 * share:.0f} %" if share is not None else ""
-    width = f' style="width:{100 * share:.0f}%"' if share is not None else ""
-    kind = "" if share is not None else " endless"
-    progress = f'<span class="progress{kind}"><i{width}></i></span>'
+    progress = _progress_html(share)
     hint = esc(tr(language, f"status.{status.state}_hint"))
     return (
         f'<div class="status {status.state}" role="status"><strong>'
@@ -78,12 +81,32 @@ def status_html(language: Language, status: EngineStatus) -> str:
     )
 
 
+def _switch_html(language: Language, switch: Switch) -> str:
+    text = esc(switch_text(language, switch))
+    if switch.is_running:
+        hint = esc(tr(language, "switch.hint" if switch.phase != "preparing" else "switch.still"))
+        return (
+            f'<div class="status loading" role="status"><strong>{text}</strong><span>{hint}</span>'
+            f"{_progress_html(switch.progress)}</div>"
+        )
+    close = _bar_button(language, "switch-dismiss", "close", "document.dismiss")
+    return f'<div class="status failed" role="alert"><strong>{text}</strong>{close}</div>'
+
+
+def _progress_html(share: float | None) -> str:
+    width = f' style="width:{100 * share:.0f}%"' if share is not None else ""
+    kind = "" if share is not None else " endless"
+    return f'<span class="progress{kind}"><i{width}></i></span>'
+
+
 def meter_html(language: Language, trace: PromptTrace | None) -> str:
     """The thin bar under the box: how much of the prompt the last reply took."""
     if trace is None:
         return f'<span class="hint">{esc(tr(language, "meter.none"))}</span>'
     share = 100 * trace.prompt_tokens / max(1, trace.limit_tokens)
     text = tr(language, "meter.last", tokens=trace.prompt_tokens, limit=trace.limit_tokens)
+    if trace.estimated:
+        text = f"{text} ({tr(language, 'trace.estimated')})"
     return (
         f'<span class="track"><i style="width:{min(100.0, share):.1f}%"></i></span>'
         f'<button type="button" class="link" data-act="panel">{esc(text)}</button>'

@@ -17,6 +17,8 @@ def counts_line(language: Language, trace: PromptTrace) -> str:
     parts = [
         tr(language, "trace.line", tokens=trace.prompt_tokens, limit=trace.limit_tokens),
     ]
+    if trace.estimated:
+        parts.append(tr(language, "trace.estimated"))
     for kind in ("passage", "recalled"):
         if count[kind]:
             key = f"trace.count_{kind}" if count[kind] != 1 else f"trace.one_{kind}"
@@ -39,15 +41,16 @@ def trace_html(language: Language, trace: PromptTrace) -> str:
     query = ""
     if trace.query and trace.query != trace.question:
         query = f'<p class="query">{esc(tr(language, "trace.query", query=trace.query))}</p>'
-    sums = esc(
-        tr(
-            language,
-            "trace.sums",
-            tokens=trace.prompt_tokens,
-            limit=trace.limit_tokens,
-            reply=trace.reply_tokens,
-        )
+    sums = tr(
+        language,
+        "trace.sums",
+        tokens=trace.prompt_tokens,
+        limit=trace.limit_tokens,
+        reply=trace.reply_tokens,
     )
+    if trace.estimated:
+        sums = f"{sums} ({tr(language, 'trace.estimated')})"
+    sums = esc(sums)
     return (
         f'{bar_html(language, trace)}<p class="sums">{sums}</p>{query}'
         f'<div class="pieces">{pieces}</div>{left_out}'

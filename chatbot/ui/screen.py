@@ -62,7 +62,7 @@ class Screen:
         return {
             "chat": messages(shown.parts),
             "msg": self.box(tab),
-            "timer": gr.Timer(active=elsewhere or not self._is_ready()),
+            "timer": gr.Timer(active=elsewhere or not self._is_settled()),
             **self.inspector(tab, conversation, (live.trace if live else None) or newest),
         }
 
@@ -153,7 +153,7 @@ class Screen:
 
     def status(self, tab: Tab) -> str:
         """The strip that tells how far the model is."""
-        return panel.status_html(tab.language, self._services.engine.status)
+        return panel.status_html(tab.language, self._services.engine.status, self._options.switch)
 
     def labels(self, tab: Tab) -> Updates:
         """Everything that depends on the language only."""
@@ -213,6 +213,14 @@ class Screen:
         machine = self._machine()
         is_demo = machine.info.is_demo if machine.info else self._services.settings.model == "demo"
         return Welcome(is_demo, bool(conversation and conversation.document_ids))
+
+    def phase(self) -> str:
+        """How far an exchange of the model is; "" while none runs."""
+        switch = self._options.switch
+        return switch.phase if switch and switch.is_running else ""
+
+    def _is_settled(self) -> bool:
+        return self._is_ready() and not self.phase()
 
     def _is_ready(self) -> bool:
         return self._services.engine.status.state == "ready"
