@@ -71,15 +71,17 @@ def assemble(request: PromptRequest, encoder: PieceEncoder) -> AssembledPrompt:
     if counted != allocation.prompt_tokens or counted > request.budget.limit_tokens:
         message = f"prompt of {counted} tokens, allocated {allocation.prompt_tokens}"
         raise AssertionError(message)
+    rendered = encoder.settled(rendered)
     trace = PromptTrace(
         question=request.question,
-        prompt_tokens=counted,
+        prompt_tokens=len(rendered.token_ids),
         limit_tokens=request.budget.limit_tokens,
         reply_tokens=request.budget.reply_tokens,
         segments=rendered.segments,
         dropped=_left_out(request, pieces, allocation),
         query=request.query,
         notices=(*request.notices, *_notices(request, allocation)),
+        estimated=encoder.estimates,
     )
     return AssembledPrompt(rendered.token_ids, trace, chosen)
 

@@ -61,6 +61,7 @@ def trace_record(trace: PromptTrace) -> dict[str, Any]:
         ],
         "query": storable(trace.query),
         "notices": [to_plain(notice) for notice in trace.notices],
+        **({"estimated": True} if trace.estimated else {}),
     }
 
 

@@ -128,6 +128,8 @@ class PromptTrace:
     query: str = ""
     """What was searched for: the question, with words of earlier turns if it leans on them."""
     notices: tuple[Notice, ...] = ()
+    estimated: bool = False
+    """The tokens are estimates with a margin: the model's tokenizer is not at hand."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,24 @@ class PieceEncoder:
     def format(self) -> ChatFormat:
         return self.tokenizer.chat_format
 
+    @property
+    def estimates(self) -> bool:
+        """Whether tokens are only estimated: the model is elsewhere, and so is its tokenizer."""
+        return bool(getattr(self.tokenizer, "estimated", False))
+
+    def settled(self, rendered: RenderedPrompt) -> RenderedPrompt:
+        """The prompt as a server that is sent text will count it: where pieces meet, a whole has a
+        few tokens less. The longest piece stands for the difference."""
+        settle = getattr(self.tokenizer, "settled", None)
+        if settle is None:
+            return rendered
+        ids = tuple(settle(rendered.token_ids))
+        segments = list(rendered.segments)
+        longest = max(range(len(segments)), key=lambda n: segments[n].tokens)
+        tokens = segments[longest].tokens + len(ids) - len(rendered.token_ids)
+        segments[longest] = replace(segments[longest], tokens=tokens)
+        return RenderedPrompt(ids, tuple(segments))
+
     def count(self, text: str) -> int:
         """Tokens of a text as it stands inside a prompt."""
         return len(self.tokenizer.encode(text))

@@ -12,7 +12,9 @@ _SHOWN_CHARACTERS = 60
 
 def trace_table(trace: PromptTrace) -> str:
     """The pieces of a prompt with their tokens, what was left out and why, and the sum."""
-    lines = [f"{trace.prompt_tokens} of {trace.limit_tokens} tokens for: {_short(trace.question)}"]
+    about = " (estimated)" if trace.estimated else ""
+    sums = f"{trace.prompt_tokens} of {trace.limit_tokens} tokens{about}"
+    lines = [f"{sums} for: {_short(trace.question)}"]
     lines += [f"{s.tokens:>7}  {_name(s):<12} {_short(s.text)}" for s in trace.segments]
     for dropped in trace.dropped:
         segment = dropped.segment
