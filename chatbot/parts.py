@@ -11,7 +11,7 @@ from chatbot.engine.base import ChatTokenizer, Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.engine.tokenizers import load_tokenizer
-from chatbot.errors import SettingsError, StoreError
+from chatbot.errors import ModelError, SettingsError, StoreError
 from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
 from chatbot.store import Store
@@ -59,12 +59,27 @@ def load_engine(settings: Settings) -> LazyEngine:
 
     def load(handle: LoadHandle) -> Engine:
         # Seconds of imports, which the page need not wait for.
+        if settings.engine_url:
+            return _connected(settings, handle)
         with SLOW_IMPORTS:
             from chatbot.engine.local import load_engine
 
         return load_engine(settings, handle)
 
-    return LazyEngine(load)
+    message = "Looking for the server." if settings.engine_url else "The model is loading."
+    return LazyEngine(load, message=message)
+
+
+def _connected(settings: Settings, handle: LoadHandle) -> Engine:
+    try:
+        with SLOW_IMPORTS:
+            from chatbot.engine.remote import connect
+    except ModuleNotFoundError as error:
+        raise ModelError(
+            f"--engine-url needs the package {error.name}; run: pip install -r "
+            "requirements-team.txt"
+        ) from error
+    return connect(settings, handle)
 
 
 def prepare_model(settings: Settings, progress: Progress = ignore_progress) -> None:

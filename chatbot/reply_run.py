@@ -10,10 +10,20 @@ from chatbot.assemble import AssembledPrompt
 from chatbot.chat_events import ContextReady, NoticeEvent
 from chatbot.engine.base import Engine, EngineEvent, Finished, SamplingParams, TextDelta
 from chatbot.engine.ladder import step_notice, steps_of
-from chatbot.errors import ChatbotError, OutOfMemoryError, SmallerPromptError
+from chatbot.errors import (
+    ChatbotError,
+    OutOfMemoryError,
+    PromptTooLongError,
+    SmallerPromptError,
+)
 from chatbot.messages import Finish, MemoryFigures, Message, Notice, Turn, Usage
 from chatbot.records import new_id, now_text
 from chatbot.smaller_prompt import PromptMaker
+
+TOO_LONG = Notice(
+    "remote_too_long",
+    "The server found the prompt too long, so a shorter one was made and sent once more.",
+)
 
 
 class ReplyRun:
@@ -35,12 +45,14 @@ class ReplyRun:
     def generate(
         self, engine: Engine, params: SamplingParams, *, conversation_id: str, stop: Event
     ) -> Iterator[EngineEvent | NoticeEvent | ContextReady]:
-        """The engine's events, with a smaller prompt when memory ran out before the first token.
+        """The engine's events, with a smaller prompt when memory ran out before the first token,
+        or once when a server found it too long.
 
         Each new prompt is told by a notice and `ContextReady`. Raises as `Engine.generate`, but
         no SmallerPromptError.
         """
         ladder: tuple[str, ...] | None = () if self._maker else None
+        was_too_long = False
         while True:
             # A longer one than the window reserves room for only as long as memory is not short.
             most = min(params.max_tokens, self.prompt.trace.reply_tokens)
@@ -59,11 +71,24 @@ class ReplyRun:
                 if self._maker is None:
                     raise
                 ladder = error.ladder
+            except PromptTooLongError as error:
+                maker = None if was_too_long else self._maker
+                fitting = maker.for_server(error.limit_tokens, self.prompt) if maker else None
+                if fitting is None:
+                    raise
+                was_too_long, self.prompt = True, fitting
+                yield NoticeEvent(self._noted(TOO_LONG))
+                yield ContextReady(fitting.trace)
+                continue
             ladder, smaller = self._maker.smaller(ladder, self.prompt)
             if smaller is not self.prompt:
                 self.prompt = smaller
                 yield NoticeEvent(step_notice(ladder[-1]))
                 yield ContextReady(smaller.trace)
+
+    def _noted(self, notice: Notice) -> Notice:
+        self.notices.append(notice)
+        return notice
 
     def take(self, event: EngineEvent | NoticeEvent | ContextReady) -> None:
         if isinstance(event, TextDelta):

@@ -1,4 +1,5 @@
-"""Another, smaller prompt when memory ran out before the first token; knows no model's memory."""
+"""Another, smaller prompt when memory ran out before the first token, or when a server finds it
+too long; knows no model's memory."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from chatbot.errors import BudgetError
 from chatbot.messages import PromptTrace
 
 FOUND = ("passage", "recalled")
+SPARE_TOKENS = 16
+"""Kept free below a server's limit, since its count was not ours."""
 MIN_SAVED_TOKENS = 16
 """A prompt that is hardly shorter is not worth reading."""
 
@@ -42,6 +45,19 @@ class PromptMaker:
             if _tokens(smaller.trace) <= _tokens(prompt.trace) - MIN_SAVED_TOKENS:
                 return (*ladder, step), smaller
         return (*ladder, NO_SMALLER_PROMPT), prompt
+
+    def for_server(self, limit_tokens: int, prompt: AssembledPrompt) -> AssembledPrompt | None:
+        """A prompt that a server takes which refused this one, naming its limit or (0) none.
+
+        None where no smaller one can be made.
+        """
+        window = prompt.trace.limit_tokens + prompt.trace.reply_tokens
+        known = min(limit_tokens, window) if limit_tokens else window * 3 // 4
+        try:
+            smaller = self.build(self.budget_of(known - max(SPARE_TOKENS, known // 50)))
+        except BudgetError:
+            return None
+        return smaller if _tokens(smaller.trace) < _tokens(prompt.trace) else None
 
     def _budget(self, step: str, trace: PromptTrace) -> ContextBudget | None:
         """Half of what was found is left out, or half of the window."""

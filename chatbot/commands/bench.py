@@ -8,6 +8,7 @@ from pathlib import Path
 
 from chatbot.commands.common import add_json
 from chatbot.console import Console
+from chatbot.errors import InputError
 from chatbot.settings import Settings
 
 BENCHES = ("turns", "plan", "faults", "profile", "reproduce-oom", "kv")
@@ -65,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
     """Raises InputError for impossible numbers; nothing of the data folder is touched."""
+    if settings.engine_url:
+        raise InputError("bench measures a model on this machine; leave --engine-url out.")
     bench = importlib.import_module(f"chatbot.commands.bench_{arguments.name.replace('-', '_')}")
     console.json(bench.measure(arguments, settings, console))
     return 0

@@ -112,7 +112,7 @@ def ingest_record(report: IngestReport) -> dict[str, Any]:
 
 def note_demo(settings: Settings, console: Console) -> None:
     """Say that the demo model is one, so that nobody takes its answers for a real model's."""
-    if settings.model == "demo":
+    if settings.model == "demo" and not settings.engine_url:
         console.note("This is a small English demo model; --model chooses a better one.")
 
 

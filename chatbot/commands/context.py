@@ -27,12 +27,18 @@ from chatbot.engine.models import read_config
 from chatbot.errors import ChatbotError, InputError
 from chatbot.interchange import read_conversation, trace_record
 from chatbot.messages import Conversation, PromptTrace
-from chatbot.parts import build_embedder, count_with, load_model_tokenizer, open_library
+from chatbot.parts import (
+    build_embedder,
+    count_with,
+    load_engine,
+    load_model_tokenizer,
+    open_library,
+)
 from chatbot.prompting import PromptBuilder
 from chatbot.recall_vectors import RecallVectors
 from chatbot.records import new_id
 from chatbot.settings import Settings, flags_of, load_settings
-from chatbot.windows import DEMO_WINDOW_TOKENS, MAX_WINDOW_TOKENS
+from chatbot.windows import DEMO_WINDOW_TOKENS, MAX_WINDOW_TOKENS, window_tokens
 from retrieval.load import document_name
 from retrieval.pipeline import Library
 
@@ -81,14 +87,13 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     check_paths(arguments.documents)
     given = arguments.conversation
     conversation = Conversation(id=new_id()) if given is None else read_conversation(given)
-    tokenizer = load_model_tokenizer(settings, progress=console.model_progress)
     with ExitStack() as stack:
+        tokenizer, window = _tokenizer_and_window(settings, console, stack)
         library, ids = None, {}
         if arguments.documents:
             library = stack.enter_context(_temporary_library(settings, tokenizer, console))
             ids = read_documents(library, arguments.documents, console)
         builder = PromptBuilder(tokenizer, settings, library)
-        window = _window_tokens(settings)
         budget = builder.budget(window)
         conversation = fold_imported(
             conversation, builder, settings, window_tokens=window, console=console
@@ -146,6 +151,17 @@ def _recall_vectors(
         console.note(f"Old turns are found by their words only: {error}")
         return None
     return None if embedder is None else RecallVectors(embedder)
+
+
+def _tokenizer_and_window(
+    settings: Settings, console: Console, stack: ExitStack
+) -> tuple[ChatTokenizer, int]:
+    """Who counts, and the window that a chat would have."""
+    if settings.engine_url and settings.tokenizer is None:
+        engine = stack.enter_context(closing(load_engine(settings)))
+        return engine.tokenizer, window_tokens(settings, engine)
+    tokenizer = load_model_tokenizer(settings, progress=console.model_progress)
+    return tokenizer, _window_tokens(settings)
 
 
 def _window_tokens(settings: Settings) -> int:

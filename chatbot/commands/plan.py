@@ -8,6 +8,7 @@ from chatbot.commands.common import add_json
 from chatbot.console import Console
 from chatbot.engine.plan_text import format_plan
 from chatbot.engine.planning import plan_command
+from chatbot.errors import InputError
 from chatbot.settings import Settings
 
 
@@ -22,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
     """Nothing is loaded; only the configuration of a hub model is fetched."""
+    if settings.engine_url:
+        raise InputError("The server at --engine-url plans its own memory; leave --engine-url out.")
     report = plan_command(settings, arguments.device_memory)
     if arguments.json:
         console.json(report)

@@ -64,7 +64,12 @@ class Terminal:
         }
 
     def greet(self) -> None:
-        self._console.note(f"Model: {self._services.settings.model}. /help explains the commands.")
+        settings, info = self._services.settings, self._services.engine.info
+        model = settings.model
+        if settings.engine_url:
+            about = ", tokens are estimated" if info.details.get("estimated") else ""
+            model = f"{info.model} at {info.details.get('server')} ({info.device}{about})"
+        self._console.note(f"Model: {model}. /help explains the commands.")
         note_demo(self._services.settings, self._console)
 
     def handle(self, line: str) -> None:

@@ -47,6 +47,14 @@ def _engine_parts(settings: Settings, workshop: Workshop) -> dict[str, str]:
     if settings.model == SCRIPTED:
         return {}
     info = workshop.model(settings).info
+    if settings.engine_url:
+        # What the server does with the model is not known here.
+        return {
+            "revision": info.model,
+            "quantization": "unknown",
+            "kv_cache": "unknown",
+            "device": info.device,
+        }
     folder = locate(settings.model, cache_dir=settings.cache_dir).folder
     return {
         "revision": _revision(folder),
