@@ -6,39 +6,20 @@ from collections.abc import Iterator, Sequence
 from threading import Event
 
 from chatbot.console import Console
-from chatbot.engine.base import (
-    ChatTokenizer,
-    EngineEvent,
-    EngineInfo,
-    EngineStatus,
-    Finished,
-    SamplingParams,
-)
+from chatbot.engine.around import SharedEngine
+from chatbot.engine.base import ChatTokenizer, EngineEvent, Finished, SamplingParams
 from chatbot.engine.local import TransformersEngine
 from chatbot.errors import ChatbotError
-from chatbot.messages import MemoryFigures
 
 
-class WatchedEngine:
+class WatchedEngine(SharedEngine[TransformersEngine]):
     """The engine, with a look at its caches at each event; remembers the last prompt."""
 
     def __init__(self, engine: TransformersEngine) -> None:
-        self.engine = engine
+        super().__init__(engine)
         self.kv_bytes_max = 0
         self.prompt_ids: tuple[int, ...] = ()
         self.last: Finished | None = None
-
-    @property
-    def info(self) -> EngineInfo:
-        return self.engine.info
-
-    @property
-    def tokenizer(self) -> ChatTokenizer:
-        return self.engine.tokenizer
-
-    @property
-    def status(self) -> EngineStatus:
-        return self.engine.status
 
     def generate(
         self,
@@ -49,7 +30,7 @@ class WatchedEngine:
         stop: Event | None = None,
         ladder: tuple[str, ...] | None = None,
     ) -> Iterator[EngineEvent]:
-        for event in self.engine.generate(
+        for event in super().generate(
             prompt_ids, params, conversation_id=conversation_id, stop=stop, ladder=ladder
         ):
             self._look()
@@ -57,15 +38,6 @@ class WatchedEngine:
                 self.prompt_ids, self.last = tuple(prompt_ids), event
             yield event
         self._look()
-
-    def forget(self, conversation_id: str) -> None:
-        self.engine.forget(conversation_id)
-
-    def memory(self) -> MemoryFigures:
-        return self.engine.memory()
-
-    def close(self) -> None:
-        """Left to whoever made the engine: more than one run may use it."""
 
     def forget_figures(self) -> None:
         """Begin anew, as for another run with the same model."""

@@ -7,15 +7,9 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Literal
 
-from chatbot.engine.base import (
-    ChatTokenizer,
-    EngineEvent,
-    EngineInfo,
-    EngineStatus,
-    SamplingParams,
-)
+from chatbot.engine.around import EngineAround
+from chatbot.engine.base import EngineEvent, SamplingParams
 from chatbot.engine.local import TransformersEngine
-from chatbot.messages import MemoryFigures
 
 Place = Literal["first_token", "token_20", "piece_3", "fold", "warm"]
 PLACES: tuple[Place, ...] = ("first_token", "token_20", "piece_3", "fold", "warm")
@@ -40,11 +34,11 @@ class Fault:
     """So often it did."""
 
 
-class FaultyEngine:
+class FaultyEngine(EngineAround[TransformersEngine]):
     """See the module. `arm` sets the next fault; there is none before."""
 
     def __init__(self, engine: TransformersEngine, model: Any) -> None:
-        self.engine = engine
+        super().__init__(engine)
         self._fault: Fault | None = None
         self._kind: CallKind = "reply"
         self._pieces = self._tokens = 0
@@ -54,18 +48,6 @@ class FaultyEngine:
     def arm(self, fault: Fault | None) -> None:
         """Let memory run out there, once; None lets it be."""
         self._fault = fault
-
-    @property
-    def info(self) -> EngineInfo:
-        return self.engine.info
-
-    @property
-    def tokenizer(self) -> ChatTokenizer:
-        return self.engine.tokenizer
-
-    @property
-    def status(self) -> EngineStatus:
-        return self.engine.status
 
     def generate(
         self,
@@ -83,19 +65,13 @@ class FaultyEngine:
         if self._kind == "reply":
             # Whatever the model would say, token 20 comes, and no reply is empty.
             params = replace(params, min_tokens=min(LEAST_REPLY_TOKENS, params.max_tokens))
-        yield from self.engine.generate(
+        yield from super().generate(
             prompt_ids, params, conversation_id=conversation_id, stop=stop, ladder=ladder
         )
 
-    def forget(self, conversation_id: str) -> None:
-        self.engine.forget(conversation_id)
-
-    def memory(self) -> MemoryFigures:
-        return self.engine.memory()
-
     def close(self) -> None:
         self._hook.remove()
-        self.engine.close()
+        super().close()
 
     def _before_call(self, module: Any, arguments: tuple[Any, ...]) -> None:
         if arguments[0].numel() > 1:

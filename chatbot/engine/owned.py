@@ -7,48 +7,21 @@ has, too (after an import, say), neither reuses nor drops that one's cache.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event
 
-from chatbot.engine.base import (
-    ChatTokenizer,
-    Engine,
-    EngineEvent,
-    EngineInfo,
-    EngineStatus,
-    Finished,
-    SamplingParams,
-)
-from chatbot.engine.exchange import in_use
+from chatbot.engine.around import SharedEngine
+from chatbot.engine.base import Engine, EngineEvent, Finished, SamplingParams
 from chatbot.messages import MemoryFigures
 
 
-class OwnedEngine:
+class OwnedEngine(SharedEngine[Engine]):
     """Passes everything on; `close` leaves the shared engine to who opened it."""
 
     def __init__(self, engine: Engine, owner: str) -> None:
         """`owner` must not hold a slash."""
-        self._engine = engine
+        super().__init__(engine)
         self._front = f"{owner}/"
-
-    @property
-    def info(self) -> EngineInfo:
-        return self._engine.info
-
-    @property
-    def tokenizer(self) -> ChatTokenizer:
-        return self._engine.tokenizer
-
-    @property
-    def status(self) -> EngineStatus:
-        return self._engine.status
-
-    @contextmanager
-    def use(self, stop: Event | None = None) -> Iterator[None]:
-        """Keep the model as it is until the block is left."""
-        with in_use(self._engine, stop):
-            yield
 
     def generate(
         self,
@@ -61,21 +34,18 @@ class OwnedEngine:
     ) -> Iterator[EngineEvent]:
         """See `Engine.generate`."""
         mine = None if conversation_id is None else self._front + conversation_id
-        events = self._engine.generate(
+        events = super().generate(
             prompt_ids, params, conversation_id=mine, stop=stop, ladder=ladder
         )
         for event in events:
             yield self._own(event)
 
     def forget(self, conversation_id: str) -> None:
-        self._engine.forget(self._front + conversation_id)
+        super().forget(self._front + conversation_id)
 
     def memory(self) -> MemoryFigures:
         """The whole machine, but only the person's own chats by name."""
-        return self._shown(self._engine.memory())
-
-    def close(self) -> None:
-        """Nothing: others may still use the engine."""
+        return self._shown(super().memory())
 
     def _own(self, event: EngineEvent) -> EngineEvent:
         if not isinstance(event, Finished) or event.usage.memory is None:

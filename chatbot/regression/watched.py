@@ -6,39 +6,20 @@ from collections.abc import Iterator, Sequence
 from threading import Event
 from typing import Any
 
-from chatbot.engine.base import (
-    ChatTokenizer,
-    Engine,
-    EngineEvent,
-    EngineInfo,
-    EngineStatus,
-    SamplingParams,
-)
-from chatbot.messages import MemoryFigures
+from chatbot.engine.around import SharedEngine
+from chatbot.engine.base import ChatTokenizer, Engine, EngineEvent, SamplingParams
 from chatbot.regression.observation import EngineCall
 
 
-class WatchedEngine:
+class WatchedEngine(SharedEngine[Engine]):
     """Hands everything on. `last` is the last call for a reply, None before the first."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        super().__init__(engine)
         self.last: EngineCall | None = None
 
-    @property
-    def info(self) -> EngineInfo:
-        return self._engine.info
-
-    @property
-    def tokenizer(self) -> ChatTokenizer:
-        return self._engine.tokenizer
-
-    @property
-    def status(self) -> EngineStatus:
-        return self._engine.status
-
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
+        return getattr(self.engine, name)
 
     def generate(
         self,
@@ -60,20 +41,9 @@ class WatchedEngine:
                 temperature=params.temperature,
                 seed=params.seed,
             )
-        return self._engine.generate(
+        return super().generate(
             prompt_ids, params, conversation_id=conversation_id, stop=stop, ladder=ladder
         )
-
-    def forget(self, conversation_id: str) -> None:
-        """See `Engine.forget`."""
-        self._engine.forget(conversation_id)
-
-    def memory(self) -> MemoryFigures:
-        """See `Engine.memory`."""
-        return self._engine.memory()
-
-    def close(self) -> None:
-        """The engine behind it stays open: it may serve other samples."""
 
 
 def template_control_ids(tokenizer: ChatTokenizer, n_turns: int) -> tuple[int, ...]:
