@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 
 from chatbot.errors import InputError
-from chatbot.services import Services
+from chatbot.persons import Persons
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
 
@@ -19,18 +19,17 @@ class People:
     """Owns the handlers of everybody who has come since the start."""
 
     def __init__(
-        self, services: Services, inbox: Inbox, whose: Callable[[str], str | None] | None
+        self, persons: Persons, inbox: Inbox, whose: Callable[[str], str | None] | None
     ) -> None:
         """`whose` tells the person of a Cookie header; None where nobody logs in."""
-        self._services = services
+        self._persons = persons
         self._inbox = inbox
         self._whose = whose
         self._lock = threading.Lock()
         self._handlers: dict[str, Handlers] = {}
-        self._own: list[Services] = []
         self._tabs: dict[str, str] = {}
         if whose is None:
-            self._handlers[""] = Handlers(services, inbox)
+            self._handlers[""] = Handlers(persons.of(""), inbox)
 
     def of(self, cookies: str, session: str = "") -> Handlers:
         """The handlers of the person with this Cookie header, whose tab `session` is from now on.
@@ -44,9 +43,7 @@ class People:
             if session and self._tabs.setdefault(session, name) != name:
                 raise InputError("This tab belongs to someone else; reload the page.")
             if name not in self._handlers:
-                services = self._services.for_person(name)
-                self._own.append(services)
-                self._handlers[name] = Handlers(services, self._inbox)
+                self._handlers[name] = Handlers(self._persons.of(name), self._inbox)
             return self._handlers[name]
 
     def may_listen(self, cookies: str, session: str) -> bool:
@@ -65,10 +62,8 @@ class People:
             handlers.desk.leave(session)
 
     def close(self) -> None:
-        """Stop all replies and uploads, and close what was opened here."""
+        """Stop all replies and uploads of the page."""
         with self._lock:
-            everybody, self._own, own = list(self._handlers.values()), [], self._own
+            everybody = list(self._handlers.values())
         for handlers in everybody:
             handlers.close()
-        for services in own:
-            services.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from chatbot.api.app import Api
+from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
 from chatbot.ui.login import LOGIN, LOGOUT, Login
@@ -34,6 +36,8 @@ _HEADERS = {
     "referrer-policy": "same-origin",
     "x-frame-options": "DENY",
 }
+API = "/v1/"
+_API_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 # Routes of the library that serve or take files, or reach other hosts. The page uses none.
 _CLOSED = (
     "/gradio_api/file=", "/gradio_api/file/", "/file=", "/file/", "/gradio_api/upload",
@@ -55,6 +59,7 @@ class Guard:
         may_listen: Callable[[str, str], bool],
         closing: threading.Event,
         behind_proxy: bool = False,
+        api: Api | None = None,
     ) -> None:
         """`closing` tells open streams to end, which would hold the server for minutes.
 
@@ -68,6 +73,7 @@ class Guard:
         self._upload = upload
         self._login = login
         self._may_listen = may_listen
+        self._api = api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -75,12 +81,15 @@ class Guard:
             return
         if not self._behind_proxy:
             scope = {**scope, "headers": _not_forwarded(scope["headers"])}
+        if self._api is not None and scope["type"] == "http" and scope["path"].startswith(API):
+            await self._pass_on(self._api, scope, receive, send)
+            return
         refusal = self._refusal(scope)
         if scope["type"] == "websocket":
             # The page opens none.
             await send({"type": "websocket.close", "code": 1008})
             return
-        guarded = _with_headers(send, Headers(scope=scope))
+        guarded = _marked(_with_headers(send, _HEADERS), Headers(scope=scope))
         if refusal:
             await PlainTextResponse(refusal, status_code=403)(scope, receive, guarded)
         elif self._login.is_needed and scope["path"] in (LOGIN, LOGOUT):
@@ -94,6 +103,16 @@ class Guard:
             await self._upload(scope, receive, guarded)
         else:
             await self._app(scope, self._until_closing(receive), guarded)
+
+    async def _pass_on(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request of a program, which says by a key who it is. Where none is needed, other web
+        sites must be kept out as from the page."""
+        plain = _with_headers(send, _API_HEADERS)
+        refusal = "" if api.keys_are_needed else self._refusal(scope)
+        if refusal:
+            await refused(refusal)(scope, receive, plain)
+        else:
+            await api.app(scope, self._until_closing(receive), plain)
 
     def _is_stranger(self, scope: Scope) -> bool:
         if not self._login.is_needed or scope["path"] == _STARTUP:
@@ -186,18 +205,26 @@ def _not_forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, 
     return [(name, value) for name, value in headers if not name.startswith(_FORWARDED)]
 
 
-def _with_headers(send: Send, request: Headers) -> Send:
-    known = cookie_of(request.get("cookie", ""))
-
+def _with_headers(send: Send, added: Mapping[str, str]) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in added.items():
                 headers[name] = value
-            if not known:
-                mark = secrets.token_urlsafe(24)
-                cookie = f"{COOKIE}={mark}; Path=/; HttpOnly; SameSite=Strict"
-                headers.append("set-cookie", cookie)
+        await send(message)
+
+    return guarded
+
+
+def _marked(send: Send, request: Headers) -> Send:
+    """Give a browser its mark, unless it has one."""
+    known = cookie_of(request.get("cookie", ""))
+
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start" and not known:
+            mark = secrets.token_urlsafe(24)
+            cookie = f"{COOKIE}={mark}; Path=/; HttpOnly; SameSite=Strict"
+            MutableHeaders(scope=message).append("set-cookie", cookie)
         await send(message)
 
     return guarded

@@ -15,7 +15,9 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
+from chatbot.api.app import Api
 from chatbot.errors import SettingsError
+from chatbot.persons import Persons
 from chatbot.services import Services
 from chatbot.ui import QUIET
 from chatbot.ui.inbox import Inbox
@@ -23,7 +25,7 @@ from chatbot.ui.login import Login
 from chatbot.ui.look import head, stylesheet, theme
 from chatbot.ui.page import build_page
 from chatbot.ui.people import People
-from chatbot.ui.security import Guard, require_login
+from chatbot.ui.security import Guard, is_loopback, require_login
 from chatbot.users import read_users
 
 MIB = 1 << 20
@@ -36,15 +38,20 @@ class Handle:
 
     url: str
     _page: gr.Blocks
+    _persons: Persons
     _people: People
+    _api: Api | None
     _inbox: Inbox
     _closing: threading.Event
 
     def close(self) -> None:
         """Stop replies and uploads, and free the port. Idempotent."""
+        if self._api is not None:
+            self._api.close()
         self._people.close()
         self._closing.set()
         self._page.close(verbose=False)
+        self._persons.close()
         self._inbox.close()
 
 
@@ -63,8 +70,10 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     os.environ.update(QUIET)
     os.environ["GRADIO_TEMP_DIR"] = str(data_dir / "gradio")
     shutil.rmtree(data_dir / "gradio", ignore_errors=True)
+    persons = Persons(services)
+    api = _api(persons, is_open=login.is_needed) if settings.api else None
     inbox = Inbox(data_dir / "incoming", settings.max_upload_mb * MIB)
-    people = People(services, inbox, login.user_of if login.is_needed else None)
+    people = People(persons, inbox, login.user_of if login.is_needed else None)
     closing = threading.Event()
     hosts = (*LOCAL_NAMES, settings.host.lower(), socket.gethostname().lower())
     guard = Middleware(
@@ -75,6 +84,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
         may_listen=people.may_listen,
         closing=closing,
         behind_proxy=settings.behind_proxy,
+        api=api,
     )
 
     async def opened() -> tuple[gr.Blocks, str]:
@@ -85,7 +95,15 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     # The library makes a loop for each of its locks where none runs, and never closes it.
     with ThreadPoolExecutor(1) as thread:
         page, url = thread.submit(asyncio.run, opened()).result()
-    handle = Handle(url.rstrip("/") + "/", page, people, inbox, closing)
+    handle = Handle(
+        url=url.rstrip("/") + "/",
+        _page=page,
+        _persons=persons,
+        _people=people,
+        _api=api,
+        _inbox=inbox,
+        _closing=closing,
+    )
     if block:
         _wait(handle)
     return handle
@@ -96,6 +114,13 @@ def serve(services: Services) -> None:
     handle = launch(services)
     print(f"Open {handle.url} in your browser. Ctrl-C ends the program.", flush=True)
     _wait(handle)
+
+
+def _api(persons: Persons, *, is_open: bool) -> Api:
+    """The API beside the page. `is_open`: others may reach the page by logging in."""
+    settings = persons.shared.settings
+    reachable = is_open or settings.behind_proxy or not is_loopback(settings.host)
+    return Api(persons, needs_key=reachable)
 
 
 def usable_port(host: str, port: int) -> int:

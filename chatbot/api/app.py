@@ -1,0 +1,255 @@
+"""The routes of the API. Knows no page; is mounted beside it.
+
+Each key has a person, and reaches only that person's conversations and files, as they lie in a
+store and a library of their own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import PurePath
+from typing import Annotated, Literal
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import FastAPI, Query
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from chatbot.api import schema
+from chatbot.api.bodies import Incoming, read_json
+from chatbot.api.completions import Wanted, streamed, whole
+from chatbot.api.errors import ApiError, bad
+from chatbot.api.files import Shelf
+from chatbot.api.gate import JSON, Gate, answer_errors
+from chatbot.api.given import HEADER, asked
+from chatbot.api.keys import FILE, KeyFile
+from chatbot.api.limits import Accounts
+from chatbot.api.planning import Plan
+from chatbot.api.results import Clock, Head, as_json
+from chatbot.api.running import Event, Runner
+from chatbot.api.schema import FileDeleted, FileList, FileObject, Model, ModelList
+from chatbot.api.shapes import ChatRequest, parse_request
+from chatbot.chat_events import TurnDone
+from chatbot.errors import SettingsError
+from chatbot.persons import Persons
+from chatbot.records import new_id
+
+MIB = 1 << 20
+READERS = 2
+"""Files that are read at a time; each is parsed in a process of its own."""
+BLOCKING_CALLS = 32
+ANY_MODEL = "default"
+SMALL_BODY_BYTES = 64 << 10
+"""A larger one is parsed beside the loop, which serves everybody."""
+
+
+class Api:
+    """Owns the replies and uploads of all keys. `app` answers what is asked under /v1."""
+
+    def __init__(self, persons: Persons, *, needs_key: bool = False) -> None:
+        """`needs_key`: others than this machine's people may reach the server. Raises
+        SettingsError for keys that cannot be read, or are needed and missing."""
+        settings = persons.shared.settings
+        keys = KeyFile(settings.api_keys or settings.data_dir / FILE)
+        if needs_key and not keys.has_keys:
+            raise SettingsError(
+                "Others could use the API at this address: make a key with 'python -m chatbot key "
+                "add NAME' first, or use --host 127.0.0.1 without --auth and --behind-proxy."
+            )
+        self._persons = persons
+        self._accounts = Accounts(persons.shared.store)
+        self._gate = Gate(keys, self._accounts)
+        self._runner = Runner()
+        self._incoming = Incoming(settings.data_dir / "incoming-api", settings.max_upload_mb * MIB)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="api-file")
+        self._limiter = CapacityLimiter(BLOCKING_CALLS)
+        self._lock = threading.Lock()
+        self._shelves: dict[str, Shelf] = {}
+        self._started = int(time.time())
+        self.app = self._routes()
+
+    def close(self) -> None:
+        """Stop replies and uploads, and keep what was counted. Idempotent."""
+        self._runner.close()
+        for shelf in list(self._shelves.values()):
+            shelf.close()
+        self._readers.shutdown(wait=True, cancel_futures=True)
+        self._incoming.close()
+        self._accounts.close()
+
+    @property
+    def keys_are_needed(self) -> bool:
+        """Whether requests are let in by their keys only."""
+        return self._gate.needs_keys
+
+    async def chat(self, request: Request) -> Response:
+        """Answer the last message, as a whole or as a stream."""
+        clock = Clock()
+        with ExitStack() as stack:
+            key = stack.enter_context(self._gate.request(request, is_reply=True))
+            body = await read_json(request)
+            if len(body) > SMALL_BODY_BYTES:
+                call = await to_thread.run_sync(parse_request, body, limiter=self._limiter)
+            else:
+                call = parse_request(body)
+            question = asked(call, request.headers.get(HEADER))
+            model = self._model(call.model)
+
+            def make(stop: threading.Event) -> Iterator[Event]:
+                services = self._persons.of(key.user)
+                plan = Plan(services, self._shelf(key.user), call, question)
+                for event in plan.run(stop):
+                    if isinstance(event, TurnDone) and event.turn.usage is not None:
+                        usage = event.turn.usage
+                        self._accounts.spend(key, usage.prompt_tokens + usage.completion_tokens)
+                    yield event
+
+            wanted = Wanted(
+                head=Head(f"chatcmpl-{new_id()}", model),
+                clock=clock,
+                leave=stack.pop_all(),
+                wants_trace=question.wants_trace,
+                wants_usage=_wants_usage(call),
+            )
+            answer = streamed if call.stream else whole
+            return await answer(self._runner.events(make), wanted, request.receive)
+
+    async def models(self, request: Request) -> Response:
+        """The model that makes the replies."""
+        with self._gate.request(request):
+            return _json(ModelList(data=[self._model_record()]))
+
+    async def model(self, request: Request, model_id: str) -> Response:
+        """The model, if it is this one."""
+        with self._gate.request(request):
+            self._model(model_id, is_asked=False)
+            return _json(self._model_record())
+
+    async def upload(self, request: Request) -> Response:
+        """Take a file and read it in the background; ask for its status until it is processed."""
+        with self._gate.request(request) as key:
+            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
+            if shelf.is_full:
+                sentence = "Too many files wait to be read; wait for some of them."
+                raise ApiError.too_many(sentence, "rate_limit_exceeded", 5.0)
+            sent = await self._incoming.receive(request)
+            info = await to_thread.run_sync(shelf.add, sent.path, sent.name, limiter=self._limiter)
+            return _json(FileObject.of(info))
+
+    async def files(
+        self,
+        request: Request,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
+        order: Literal["asc", "desc"] = "desc",
+        after: str | None = None,
+        purpose: str | None = None,
+    ) -> Response:
+        """The files of the key's person, those of the page among them."""
+        with self._gate.request(request) as key:
+            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
+            found = await to_thread.run_sync(shelf.all, limiter=self._limiter)
+        if order == "desc":
+            found = found[::-1]
+        if after is not None:
+            ids = [info.id for info in found]
+            if after not in ids:
+                raise bad(f"There is no file {after[:100]!r} to go on after.", "after")
+            found = found[ids.index(after) + 1 :]
+        if purpose not in (None, "user_data", "assistants"):
+            found = []
+        page = [FileObject.of(info) for info in found[:limit]]
+        return _json(
+            FileList(
+                data=page,
+                has_more=len(found) > limit,
+                first_id=page[0].id if page else None,
+                last_id=page[-1].id if page else None,
+            )
+        )
+
+    async def file(self, request: Request, file_id: str) -> Response:
+        """One file, with its status."""
+        with self._gate.request(request) as key:
+            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
+            info = await to_thread.run_sync(shelf.get, file_id, limiter=self._limiter)
+            return _json(FileObject.of(info))
+
+    async def delete_file(self, request: Request, file_id: str) -> Response:
+        """Remove a file from the library and from all conversations."""
+        with self._gate.request(request) as key:
+            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
+            await to_thread.run_sync(shelf.delete, file_id, limiter=self._limiter)
+            return _json(FileDeleted(id=file_id))
+
+    async def describe(self, request: Request) -> Response:
+        """The OpenAPI description."""
+        return Response(as_json(schema.describe(self.app)), media_type=JSON)
+
+    def _routes(self) -> FastAPI:
+        app = FastAPI(
+            title="Local Llama chat", version="1", openapi_url=None, docs_url=None, redoc_url=None
+        )
+        answer_errors(app)
+        add, errors = app.add_api_route, schema.ERRORS
+        add("/v1/openapi.json", self.describe, methods=["GET"], include_in_schema=False)
+        add(
+            "/v1/chat/completions", self.chat, methods=["POST"],
+            responses=schema.CHAT_ANSWERS, openapi_extra=schema.CHAT_BODY,
+        )  # fmt: skip
+        for path, call, method, model in (
+            ("/v1/models", self.models, "GET", ModelList),
+            ("/v1/models/{model_id:path}", self.model, "GET", Model),
+            ("/v1/files", self.files, "GET", FileList),
+            ("/v1/files/{file_id}", self.file, "GET", FileObject),
+            ("/v1/files/{file_id}", self.delete_file, "DELETE", FileDeleted),
+        ):
+            add(path, call, methods=[method], responses={200: {"model": model}, **errors})
+        add(
+            "/v1/files", self.upload, methods=["POST"],
+            responses={200: {"model": FileObject}, **errors}, openapi_extra=schema.FILE_BODY,
+        )  # fmt: skip
+        return app
+
+    def _shelf(self, user: str) -> Shelf:
+        services = self._persons.of(user)
+        with self._lock:
+            if user not in self._shelves:
+                self._shelves[user] = Shelf(services.library, services.store, self._readers)
+            return self._shelves[user]
+
+    def _model(self, wanted: str, *, is_asked: bool = True) -> str:
+        """The model's name, if it is the one that is wanted and, when asked, there."""
+        name = self._model_name()
+        if wanted not in (name, ANY_MODEL):
+            sentence = f"There is no model {wanted[:100]!r} here; it is called {name!r}."
+            raise ApiError(404, sentence, param="model", code="model_not_found")
+        status = self._persons.shared.engine.status
+        if is_asked and status.state != "ready":
+            sentence = f"The model is not ready: {status.message}"
+            raise ApiError(503, sentence, code="model_not_ready", retry_after_s=5.0)
+        return name
+
+    def _model_name(self) -> str:
+        shared = self._persons.shared
+        ready = shared.engine.status.state == "ready"
+        name = shared.engine.info.model if ready else shared.settings.model
+        # Of a file, its place is nobody's business.
+        return PurePath(name).name if PurePath(name).is_absolute() else name
+
+    def _model_record(self) -> Model:
+        return Model(id=self._model_name(), created=self._started)
+
+
+def _wants_usage(call: ChatRequest) -> bool:
+    if call.stream_options is not None and not call.stream:
+        raise bad("stream_options are for streams; set stream, too.", "stream_options")
+    return bool(call.stream_options and call.stream_options.include_usage)
+
+
+def _json(record: BaseModel) -> Response:
+    return Response(record.model_dump_json(), media_type=JSON)

@@ -1,0 +1,207 @@
+"""The files of one person as OpenAI lists them, over the library. Knows no HTTP.
+
+The id of a file is that of its name: a file that is sent again under the same name takes the place
+of the earlier one, as on the page. What is being read, or could not be read, is known until the
+program ends; what is in the library stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from chatbot.api.errors import ApiError
+from chatbot.api.given import ALL_FILES
+from chatbot.store import Store
+from retrieval.load import document_name
+from retrieval.pipeline import Library
+from retrieval.types import DocumentInfo, RetrievalError
+
+MAX_WAITING = 64
+"""Files of one person that may wait to be read."""
+MAX_FAILED = 256
+"""Files of one person that could not be read and are still told of."""
+log = logging.getLogger(__name__)
+
+Status = Literal["uploaded", "processed", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One file. `details` is a sentence on what is wrong with it, or ""; `created` is in Unix
+    time."""
+
+    id: str
+    name: str
+    n_bytes: int
+    created: int
+    status: Status
+    details: str = ""
+    document_id: str | None = None
+
+
+@dataclass(slots=True)
+class _Job:
+    info: FileInfo
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+def file_id(name: str) -> str:
+    """The id of the file of this name."""
+    digest = hashlib.sha256(document_name(name).encode("utf-8", "replace"))
+    return f"file-{digest.hexdigest()[:24]}"
+
+
+class Shelf:
+    """The files of one person. Safe to use from many threads; `readers` read them."""
+
+    def __init__(self, library: Library, store: Store, readers: Executor) -> None:
+        self._library = library
+        self._store = store
+        self._readers = readers
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[str, _Job] = OrderedDict()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether too many files wait to be read."""
+        with self._lock:
+            waiting = sum(job.info.status == "uploaded" for job in self._jobs.values())
+        return waiting >= MAX_WAITING
+
+    def add(self, path: Path, name: str) -> FileInfo:
+        """Read a file in the background; it is the shelf's from now on and removed when read."""
+        name = document_name(name)
+        info = FileInfo(file_id(name), name, path.stat().st_size, int(time.time()), "uploaded")
+        job = _Job(info)
+        with self._lock:
+            before = self._jobs.pop(info.id, None)
+            self._jobs[info.id] = job
+        if before is not None:
+            before.cancel.set()
+        self._readers.submit(self._read, path, job)
+        return info
+
+    def all(self) -> list[FileInfo]:
+        """All files, oldest first."""
+        with self._lock:
+            jobs = {name: job.info for name, job in self._jobs.items()}
+        stored = [_stored(document) for document in self._library.documents()]
+        found = {info.id: info for info in stored} | jobs
+        return sorted(found.values(), key=lambda info: (info.created, info.id))
+
+    def get(self, wanted: str) -> FileInfo:
+        """Raises ApiError (404) for a file that is not there."""
+        with self._lock:
+            job = self._jobs.get(wanted)
+        if job is not None:
+            return job.info
+        document = self._document(wanted)
+        if document is None:
+            raise _not_found(wanted)
+        return _stored(document)
+
+    def delete(self, wanted: str) -> None:
+        """Remove a file, also while it is being read. Raises ApiError (404)."""
+        with self._lock:
+            job = self._jobs.pop(wanted, None)
+            if job is not None:
+                job.cancel.set()
+        document = self._document(wanted)
+        if job is None and document is None:
+            raise _not_found(wanted)
+        if document is not None:
+            self._remove(document.id)
+
+    def resolve(self, wanted: Sequence[str]) -> tuple[str, ...]:
+        """The ids of the documents of files, "all" for those of all. Raises ApiError."""
+        documents = {file_id(d.name): d.id for d in self._library.documents()}
+        if tuple(wanted) == (ALL_FILES,):
+            return tuple(documents.values())
+        found = []
+        for one in wanted:
+            info = None if one in documents else self.get(one)
+            if info is not None and info.status == "uploaded":
+                sentence = f"The file {info.name!r} is still being read; wait for its status."
+                raise ApiError(409, sentence, code="file_not_processed", retry_after_s=1.0)
+            if info is not None:
+                sentence = f"The file {info.name!r} could not be read: {info.details}"
+                raise ApiError(400, sentence, code="file_unreadable", param="file_ids")
+            found.append(documents[one])
+        return tuple(found)
+
+    def close(self) -> None:
+        """Give up what is not read yet."""
+        with self._lock:
+            for job in self._jobs.values():
+                job.cancel.set()
+
+    def _read(self, path: Path, job: _Job) -> None:
+        name = job.info.name
+        try:
+            if job.cancel.is_set():
+                return
+            report = self._library.ingest(path, name=name, cancel=job.cancel)
+            if report.status in ("indexed", "unchanged"):
+                self._finish(job, None)
+                if job.cancel.is_set() and report.document_id and not self._is_wanted(job):
+                    self._remove(report.document_id)  # deleted just as it was stored
+            else:
+                self._finish(job, report.message or "There is no text in this file.")
+        except RetrievalError as error:
+            self._finish(job, str(error))
+        except Exception:
+            log.exception("A file could not be read by a fault in the program.")
+            self._finish(job, "A fault in the program; send the file again.")
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _finish(self, job: _Job, problem: str | None) -> None:
+        with self._lock:
+            if self._jobs.get(job.info.id) is not job:
+                return
+            if problem is None:
+                del self._jobs[job.info.id]
+                return
+            job.info = replace(job.info, status="error", details=problem)
+            failed = [name for name, one in self._jobs.items() if one.info.status == "error"]
+            for name in failed[:-MAX_FAILED]:
+                del self._jobs[name]
+
+    def _is_wanted(self, job: _Job) -> bool:
+        """Whether a newer file of this name is being read."""
+        with self._lock:
+            return job.info.id in self._jobs
+
+    def _document(self, wanted: str) -> DocumentInfo | None:
+        documents = self._library.documents()
+        return next((d for d in documents if file_id(d.name) == wanted), None)
+
+    def _remove(self, document_id: str) -> None:
+        self._library.delete(document_id)
+        self._store.remove_document_everywhere(document_id)
+
+
+def _stored(document: DocumentInfo) -> FileInfo:
+    return FileInfo(
+        file_id(document.name),
+        document.name,
+        document.bytes,
+        int(datetime.fromisoformat(document.created).timestamp()),
+        "processed",
+        " ".join(document.warnings),
+        document.id,
+    )
+
+
+def _not_found(wanted: str) -> ApiError:
+    return ApiError(404, f"There is no file {wanted[:100]!r}.", code="file_not_found", param="id")
