@@ -93,6 +93,13 @@ class FoldJob:
             pass
 
     def _fold(self, conversation_id: str, stop: threading.Event) -> bool:
+        if self._due(self._store.load(conversation_id)) is None or stop.is_set():
+            return False
+        with self._store.claimed("fold", conversation_id) as is_mine:
+            return is_mine and self._fold_claimed(conversation_id, stop)
+
+    def _fold_claimed(self, conversation_id: str, stop: threading.Event) -> bool:
+        # Read again: another process may have folded it meanwhile.
         conversation = self._store.load(conversation_id)
         span = self._due(conversation)
         if span is None or stop.is_set():
