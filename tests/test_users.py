@@ -24,7 +24,7 @@ from chatbot.store import Store
 from chatbot.ui.login import LOGIN, LOGOUT, TRIES
 from chatbot.users import add_user, hash_of, is_right, read_users, write_users
 from tests.browser.person import Site
-from tests.test_ui_server import call, put, trigger
+from tests.ui.client import call, put, trigger
 
 PASSWORDS = {"anna": "correct horse", "bora": "battery staple"}
 

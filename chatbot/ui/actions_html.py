@@ -66,3 +66,13 @@ def _button(act: str, text: str) -> str:
         f'<button type="button" class="act" data-act="{act}" title="{esc(text)}" '
         f'aria-label="{esc(text)}">{icon(act)}</button>'
     )
+
+
+def bar_button(language: Language, act: str, picture: str, key: str, elem_id: str = "") -> str:
+    """A button that is a picture, with its name for those who do not see it."""
+    label = esc(tr(language, key))
+    named = f' id="{elem_id}"' if elem_id else ""
+    return (
+        f'<button type="button" class="act" data-act="{act}"{named} title="{label}" '
+        f'aria-label="{label}">{icon(picture)}</button>'
+    )

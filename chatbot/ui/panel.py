@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from chatbot.engine.base import EngineStatus
-from chatbot.engine.exchange import Switch
 from chatbot.messages import PromptTrace
+from chatbot.ui.actions_html import bar_button
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import LANGUAGES, Language, table, tr
 from chatbot.ui.icons import icon
 from chatbot.ui.machine_html import Machine
-from chatbot.ui.options_html import switch_text
 from chatbot.ui.prompt_html import bar_html
 from chatbot.ui.sentences import in_language
 
@@ -31,11 +29,11 @@ def top_html(language: Language, title: str, machine: Machine, *, has_chat: bool
     """The line over the chat: menu, title, model, and what can be done with the chat."""
     shown = esc(title or tr(language, "chat.untitled"))
     return (
-        f"{_bar_button(language, 'menu', 'menu', 'top.menu')}"
+        f"{bar_button(language, 'menu', 'menu', 'top.menu')}"
         f'<h1 title="{shown}">{shown}</h1>{_chip(language, machine)}'
         f"{_save_button(language, 'md', 'export', has_chat)}"
         f"{_save_button(language, 'json', 'export-json', has_chat)}"
-        f"{_bar_button(language, 'panel', 'panel', 'top.panel')}"
+        f"{bar_button(language, 'panel', 'panel', 'top.panel')}"
     )
 
 
@@ -60,43 +58,6 @@ def _chip(language: Language, machine: Machine) -> str:
             model = badge if machine.info.model == "demo" else model + badge
         return f'<span class="chip ready" title="{esc(machine.info.model)}">{model}</span>'
     return f'<span class="chip {state}">{esc(tr(language, f"status.{state}"))}</span>'
-
-
-def status_html(language: Language, status: EngineStatus, switch: Switch | None = None) -> str:
-    """The strip over the box while the model is not there or another one is being got, and when
-    that has failed; else empty."""
-    if switch and (switch.is_running or switch.phase == "failed"):
-        return _switch_html(language, switch)
-    if status.state == "ready":
-        return ""
-    share = status.progress
-    percent = f" {100 * share:.0f} %" if share is not None else ""
-    progress = _progress_html(share)
-    hint = esc(tr(language, f"status.{status.state}_hint"))
-    return (
-        f'<div class="status {status.state}" role="status"><strong>'
-        f"{esc(tr(language, f'status.{status.state}'))}{percent}</strong>"
-        f"<span>{esc(status.message)}</span><span>{hint}</span>"
-        f"{progress if status.state == 'loading' else ''}</div>"
-    )
-
-
-def _switch_html(language: Language, switch: Switch) -> str:
-    text = esc(switch_text(language, switch))
-    if switch.is_running:
-        hint = esc(tr(language, "switch.hint" if switch.phase != "preparing" else "switch.still"))
-        return (
-            f'<div class="status loading" role="status"><strong>{text}</strong><span>{hint}</span>'
-            f"{_progress_html(switch.progress)}</div>"
-        )
-    close = _bar_button(language, "switch-dismiss", "close", "document.dismiss")
-    return f'<div class="status failed" role="alert"><strong>{text}</strong>{close}</div>'
-
-
-def _progress_html(share: float | None) -> str:
-    width = f' style="width:{100 * share:.0f}%"' if share is not None else ""
-    kind = "" if share is not None else " endless"
-    return f'<span class="progress{kind}"><i{width}></i></span>'
 
 
 def meter_html(language: Language, trace: PromptTrace | None) -> str:
@@ -180,9 +141,9 @@ def foot_html(language: Language, *, has_login: bool = False) -> str:
     return (
         f'<select id="language" data-act="language" aria-label="{label}" title="{label}">'
         f"{options}</select>"
-        f"{_bar_button(language, 'theme', 'theme', 'settings.theme')}"
-        f"{_bar_button(language, 'keys', 'help', 'keys.title')}"
-        f"{_bar_button(language, 'options', 'gear', 'settings.title')}"
+        f"{bar_button(language, 'theme', 'theme', 'settings.theme')}"
+        f"{bar_button(language, 'keys', 'help', 'keys.title')}"
+        f"{bar_button(language, 'options', 'gear', 'settings.title')}"
         f"{_logout_html(language) if has_login else ''}"
     )
 
@@ -246,12 +207,3 @@ def words_html(language: Language) -> str:
     """The sentences that the script of the page shows, as data on one hidden element."""
     words = "".join(f'<i data-key="{key}">{esc(table(language)[key])}</i>' for key in _WORDS)
     return f'<div id="words" lang="{language}" hidden>{words}</div>'
-
-
-def _bar_button(language: Language, act: str, picture: str, key: str, elem_id: str = "") -> str:
-    label = esc(tr(language, key))
-    named = f' id="{elem_id}"' if elem_id else ""
-    return (
-        f'<button type="button" class="act" data-act="{act}"{named} title="{label}" '
-        f'aria-label="{label}">{icon(picture)}</button>'
-    )

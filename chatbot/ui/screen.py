@@ -18,6 +18,7 @@ from chatbot.ui.machine_html import Machine
 from chatbot.ui.options import Options
 from chatbot.ui.options_html import options_html
 from chatbot.ui.rows import messages
+from chatbot.ui.status_html import status_html
 from chatbot.ui.view import LiveReply, Welcome, first_shown, live_parts, settled_turns, view
 
 Updates = dict[str, Any]
@@ -153,7 +154,7 @@ class Screen:
 
     def status(self, tab: Tab) -> str:
         """The strip that tells how far the model is."""
-        return panel.status_html(tab.language, self._services.engine.status, self._options.switch)
+        return status_html(tab.language, self._services.engine.status, self._options.switch)
 
     def labels(self, tab: Tab) -> Updates:
         """Everything that depends on the language only."""
@@ -211,7 +212,10 @@ class Screen:
 
     def _welcome(self, conversation: Conversation | None) -> Welcome:
         machine = self._machine()
-        is_demo = machine.info.is_demo if machine.info else self._services.settings.model == "demo"
+        settings = self._services.settings
+        is_demo = settings.model == "demo" and not settings.engine_url
+        if machine.info:
+            is_demo = machine.info.is_demo
         return Welcome(is_demo, bool(conversation and conversation.document_ids))
 
     def phase(self) -> str:

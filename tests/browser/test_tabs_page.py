@@ -1,0 +1,149 @@
+"""Several tabs, closed tabs, a restarted server, and a model that loads or fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from chatbot.engine.base import EngineInfo
+from chatbot.engine.lazy import LazyEngine, LoadHandle
+from chatbot.engine.scripted import ScriptedEngine
+from tests.browser.person import Site, person, script, until
+
+pytestmark = pytest.mark.browser
+Windows = Callable[..., BrowserContext]
+
+
+def test_two_tabs_keep_their_own_chat_and_wait_in_a_visible_line(
+    windows: Windows, site: Site
+) -> None:
+    context = windows()
+    first, second = person(context, site.url), person(context, site.url)
+    first.write("first script:slow")
+    expect(first.last_reply()).to_contain_text("word1")
+    second.write("second")
+    expect(second.page.locator(".pending")).to_contain_text("1 reply comes first")
+    first.page.keyboard.press("Escape")
+    expect(second.feet).to_have_count(1)
+    expect(first.questions).to_have_text(["first script:slow"])
+    expect(second.questions).to_have_text(["second"])
+    assert first.conversation_id != second.conversation_id
+    first.page.reload()
+    expect(first.questions).to_have_text(["first script:slow"])
+
+
+def test_a_reply_goes_on_while_another_chat_is_open_and_in_a_second_tab(
+    windows: Windows, site: Site
+) -> None:
+    context = windows()
+    tab = person(context, site.url)
+    tab.write("script:slow")
+    expect(tab.last_reply()).to_contain_text("word2")
+    address = tab.page.url
+    tab.new_chat()
+    expect(tab.send_button).to_be_visible()
+    expect(tab.page.locator("#conversations .running")).to_have_count(1)
+    expect(tab.page.locator(".welcome")).to_be_visible()
+    other = person(context, address)
+    grown = other.last_reply().inner_text()
+    until(lambda: len(other.last_reply().inner_text()) > len(grown), "the second tab follows")
+    tab.page.locator("#conversations .item .t", has_text="script:slow").first.click()
+    expect(tab.stop_button).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(tab.feet.last).to_contain_text("Stopped.")
+    expect(other.feet.last).to_contain_text("Stopped.")
+
+
+@pytest.mark.parametrize("wish", ["slow", "stall"])
+def test_closing_the_tab_stops_the_reply_and_keeps_it(
+    windows: Windows, site: Site, wish: str
+) -> None:
+    tab = person(windows(), site.url)
+    tab.write(f"script:{wish}")
+    expect(tab.last_reply()).to_contain_text("word2")
+    chat = tab.conversation_id
+    tab.page.close()
+    store = site.services.store
+    until(lambda: store.load(chat).turns[0].finish == "cancelled", "the reply ends")
+    assert "word2" in store.load(chat).turns[0].reply
+    assert not site.services.chat.is_running(chat)
+
+
+def test_a_restart_of_the_server_loses_nothing(windows: Windows, folder: Path) -> None:
+    own = Site(folder)
+    try:
+        tab = person(windows(), own.url)
+        tab.ask("remember me")
+        address = tab.page.url
+        tab.page.goto("about:blank")
+        own.restart()
+        tab.open(address)
+        expect(tab.questions).to_have_text(["remember me"])
+        expect(tab.chats).to_have_count(1)
+        tab.ask("and go on")
+        expect(tab.questions).to_have_text(["remember me", "and go on"])
+    finally:
+        own.close()
+
+
+def test_the_page_is_there_while_the_model_loads(windows: Windows, folder: Path) -> None:
+    class DemoEngine(ScriptedEngine):
+        @property
+        def info(self) -> EngineInfo:
+            return EngineInfo("small", 4096, is_demo=True)
+
+    handles: list[LoadHandle] = []
+    loading: list[LazyEngine] = []
+
+    def load(handle: LoadHandle) -> DemoEngine:
+        handles.append(handle)
+        handle.offer_tokenizer(ScriptedEngine().tokenizer)
+        handle("Reading weights.", 0.4)
+        until(lambda: bool(done), "the test lets the model in", 30.0)
+        return DemoEngine(script)
+
+    def engine() -> LazyEngine:
+        loading.append(LazyEngine(load))
+        return loading[-1]
+
+    done: list[bool] = []
+    own = Site(folder, engine=engine)
+    try:
+        tab = person(windows(), own.url)
+        expect(tab.page.locator("#status")).to_contain_text("The model is loading 40 %")
+        expect(tab.page.locator("#status")).to_contain_text("Reading weights.")
+        tab.write("asked early")
+        expect(tab.page.locator(".pending")).to_contain_text("Waiting for the model")
+        done.append(True)
+        expect(tab.feet).to_have_count(1)
+        expect(tab.page.locator("#top .badge")).to_have_text("demo")
+        expect(tab.page.locator("#status .status")).to_have_count(0)
+        tab.new_chat()
+        expect(tab.page.locator(".demo-note")).to_contain_text("small English demo model")
+        expect(tab.page.locator(".demo-note code")).to_contain_text("--model")
+    finally:
+        done.append(True)
+        own.close()
+
+
+def test_a_model_that_cannot_be_loaded_is_told_and_the_question_stays(
+    windows: Windows, folder: Path
+) -> None:
+    def load(handle: LoadHandle) -> ScriptedEngine:
+        from chatbot.errors import ModelError
+
+        raise ModelError("There is no model 'nowhere/none'; check its name.")
+
+    own = Site(folder, engine=lambda: LazyEngine(load))
+    try:
+        tab = person(windows(), own.url)
+        expect(tab.page.locator("#status")).to_contain_text("There is no model 'nowhere/none'")
+        tab.write("hello?")
+        expect(tab.toasts).to_contain_text("There is no model")
+        expect(tab.box).to_have_value("hello?")
+        expect(tab.send_button).to_be_visible()
+    finally:
+        own.close()

@@ -1,0 +1,64 @@
+"""Both languages of the page have the same sentences."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+
+from chatbot.messages import (
+    Dropped,
+    Notice,
+    Segment,
+)
+from chatbot.ui.i18n import notice_text, pick_language, reason_text, table, tr
+from chatbot.ui.prompt_html import KINDS, trace_html
+from tests.ui.samples import trace
+
+
+def test_both_tables_have_the_same_keys_and_blanks() -> None:
+    english, korean = table("en"), table("ko")
+    assert english.keys() == korean.keys()
+    for key in english:
+        assert blanks(english[key]) >= blanks(korean[key]), key
+        assert english[key].strip() and korean[key].strip()
+
+
+def blanks(template: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
+
+
+def test_every_kind_and_finish_has_words() -> None:
+    for kind in KINDS:
+        assert tr("ko", f"kind.{kind}")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "setting", "accept", "language"),
+    [
+        ("", "auto", "ko-KR,ko;q=0.9,en;q=0.8", "ko"),
+        ("", "auto", "fr,en;q=0.8,ko;q=0.5", "en"),
+        ("", "auto", "fr", "en"),
+        ("", "ko", "en", "ko"),
+        ("en", "ko", "ko", "en"),
+        ("<script>", "auto", "", "en"),
+    ],
+)
+def test_language_choice(chosen: str, setting: str, accept: str, language: str) -> None:
+    assert pick_language(chosen=chosen, setting=setting, accept=accept) == language
+
+
+def test_notices_are_translated_and_unknown_ones_keep_their_sentence() -> None:
+    known = Notice("documents_passages", "English.", {"passages": 2, "found": 1200})
+    assert "1,200" in notice_text("ko", known)
+    assert notice_text("ko", Notice("documents_passages", "English.", {})) == "English."
+    assert notice_text("ko", Notice("new_code", "English.")) == "English."
+
+
+def test_reasons_are_translated_with_their_numbers() -> None:
+    reason = "1200 oldest turns: folded into the summary, and searched"
+    assert "1,200" in reason_text("ko", reason) and "요약" in reason_text("ko", reason)
+    assert reason_text("ko", "no room") == "자리가 없음"
+    assert reason_text("ko", "another reason") == "another reason"
+    many = trace(dropped=(Dropped(Segment("turn", 0, ""), reason),))
+    assert 'class="piece many"' in trace_html("en", many)

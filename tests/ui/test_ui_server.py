@@ -1,0 +1,136 @@
+"""The server of the page, asked without a browser: hosts, origins, files, claims, scripts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from chatbot.errors import SettingsError
+from chatbot.ui.inbox import COOKIE, cookie_of
+from chatbot.ui.security import host_name, require_login
+from chatbot.ui.server import launch
+from tests.browser.person import Site
+from tests.ui.client import call, put, trigger
+
+
+def test_the_page_comes_with_its_policy_and_a_mark_for_the_browser(client: httpx.Client) -> None:
+    answer = client.get("/")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'self'" in policy and "frame-ancestors 'none'" in policy
+    assert "https:" not in policy and "*" not in policy
+    assert client.cookies.get(COOKIE)
+    fresh = httpx.get(str(client.base_url), trust_env=False).headers["set-cookie"]
+    assert "HttpOnly" in fresh and "SameSite=Strict" in fresh
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:7860", "127.0.0.1.evil.example", ""]
+)
+def test_other_host_names_are_refused(client: httpx.Client, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 403
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null"])
+def test_requests_of_other_sites_are_refused(client: httpx.Client, origin: str) -> None:
+    assert put(client, "a.txt", b"x", Origin=origin).status_code == 403
+    joined = client.post("gradio_api/queue/join", json={}, headers={"Origin": origin})
+    assert joined.status_code == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "gradio_api/file=/etc/passwd",
+        "gradio_api/file=../../etc/passwd",
+        "gradio_api/file=%2e%2e%2f%2e%2e%2fetc/passwd",
+        "gradio_api/file=pyproject.toml",
+        "gradio_api/file%3D/etc/passwd",
+        "/gradio_api/file=/etc/passwd",
+        "file=/etc/passwd",
+        "gradio_api/file/../../etc/passwd",
+        "gradio_api/proxy=http://example.invalid/",
+        "static/../../../etc/passwd",
+        "assets/%2e%2e/%2e%2e/%2e%2e/etc/passwd",
+    ],
+)
+def test_no_route_serves_files(client: httpx.Client, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code in (400, 403, 404, 405)
+    assert "root:" not in answer.text
+
+
+def test_data_of_the_program_is_not_served(client: httpx.Client, site: Site) -> None:
+    for file in ("chats.db", "library/index.db"):
+        path = site.settings.data_dir / file
+        assert path.exists()
+        assert client.get(f"gradio_api/file={path}").status_code == 403
+
+
+def test_the_librarys_own_upload_is_closed(client: httpx.Client) -> None:
+    assert client.post("gradio_api/upload", files={"files": b"x"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"act": "open", "id": "../../etc/passwd"},
+        {"act": "open", "id": "not-there"},
+        {"act": "rename", "id": 7, "title": None},
+        {"act": "delete", "id": "a' OR 1=1 --"},
+        {"act": "use", "id": "no-document", "on": True},
+        {"act": "remove", "id": ["x"]},
+        {"act": "__init__"},
+        {"act": None},
+    ],
+)
+def test_claims_made_by_hand_do_no_harm(
+    client: httpx.Client, site: Site, data: dict[str, Any]
+) -> None:
+    before = site.services.store.list_conversations()
+    assert trigger(client, "act", data)[-1]["success"] is True
+    assert site.services.store.list_conversations() == before
+
+
+def test_cookies_and_hosts_that_make_no_sense_are_none() -> None:
+    assert cookie_of("%%%;;=") == "" and cookie_of(f"{COOKIE}=abc; x=1") == "abc"
+    assert host_name("[::1]:80") == "::1" and host_name("[bad") == ""
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org", ""])
+def test_addresses_outside_this_machine_are_refused_with_a_sentence(host: str) -> None:
+    with pytest.raises(SettingsError, match="could read your chats"):
+        require_login(host, has_users=False)
+    require_login(host, has_users=True)
+
+
+def test_loopback_addresses_are_fine() -> None:
+    for host in ("127.0.0.1", "localhost", "::1", "127.8.8.8"):
+        require_login(host, has_users=False)
+
+
+def test_a_taken_port_is_told(site: Site) -> None:
+    port = int(site.url.rstrip("/").rsplit(":", 1)[1])
+    with pytest.raises(SettingsError, match=f"Port {port} is taken"):
+        launch(site.services, port=port)
+
+
+def test_forwarded_headers_of_strangers_do_not_count(client: httpx.Client) -> None:
+    said = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https"}
+    assert "evil.example" not in client.get("/", headers=said).text
+    assert "evil.example" not in client.get("config", headers=said).text
+
+
+def test_scripts_can_ask_and_see_prompts_and_nothing_else(client: httpx.Client, site: Site) -> None:
+    named = client.get("gradio_api/info").json()["named_endpoints"]
+    assert set(named) == {"/ask", "/context"}
+    how, [answer] = call(client, "ask", "Hello there", "")
+    assert how == "complete" and answer["answer"] == "A plain reply."
+    stored = site.services.store.load(answer["conversation"])
+    assert stored.turns[0].question == "Hello there" and answer["usage"]["completion_tokens"]
+    how, [trace] = call(client, "context", "And now?", answer["conversation"])
+    assert trace["prompt_tokens"] == sum(piece["tokens"] for piece in trace["segments"])
+    assert any(piece["kind"] == "turn" for piece in trace["segments"])
+    for bad in (["", ""], ["x", "../../etc"], [7, ""]):
+        assert call(client, "context", *bad)[0] == "error"
