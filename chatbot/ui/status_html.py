@@ -1,0 +1,47 @@
+"""The strip over the box: how far the model is, or why there is none. Pure."""
+
+from __future__ import annotations
+
+from chatbot.engine.base import EngineStatus
+from chatbot.engine.exchange import Switch
+from chatbot.ui.actions_html import bar_button
+from chatbot.ui.escape import escape_html as esc
+from chatbot.ui.i18n import Language, tr
+from chatbot.ui.options_html import switch_text
+
+
+def status_html(language: Language, status: EngineStatus, switch: Switch | None = None) -> str:
+    """The strip over the box while the model is not there or another one is being got, and when
+    that has failed; else empty."""
+    if switch and (switch.is_running or switch.phase == "failed"):
+        return _switch_html(language, switch)
+    if status.state == "ready":
+        return ""
+    share = status.progress
+    percent = f" {100 * share:.0f} %" if share is not None else ""
+    progress = _progress_html(share)
+    hint = esc(tr(language, f"status.{status.state}_hint"))
+    return (
+        f'<div class="status {status.state}" role="status"><strong>'
+        f"{esc(tr(language, f'status.{status.state}'))}{percent}</strong>"
+        f"<span>{esc(status.message)}</span><span>{hint}</span>"
+        f"{progress if status.state == 'loading' else ''}</div>"
+    )
+
+
+def _switch_html(language: Language, switch: Switch) -> str:
+    text = esc(switch_text(language, switch))
+    if switch.is_running:
+        hint = esc(tr(language, "switch.hint" if switch.phase != "preparing" else "switch.still"))
+        return (
+            f'<div class="status loading" role="status"><strong>{text}</strong><span>{hint}</span>'
+            f"{_progress_html(switch.progress)}</div>"
+        )
+    close = bar_button(language, "switch-dismiss", "close", "document.dismiss")
+    return f'<div class="status failed" role="alert"><strong>{text}</strong>{close}</div>'
+
+
+def _progress_html(share: float | None) -> str:
+    width = f' style="width:{100 * share:.0f}%"' if share is not None else ""
+    kind = "" if share is not None else " endless"
+    return f'<span class="progress{kind}"><i{width}></i></span>'
