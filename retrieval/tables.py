@@ -123,11 +123,11 @@ def insert_document(
     if document.removed:
         lines = json.dumps(document.removed)
         connection.execute("INSERT INTO removed VALUES (?, ?)", (info.id, lines))
-    if title := _title(document.text):
+    if title := title_of(document.text):
         connection.execute("INSERT INTO titles VALUES (?, ?)", (info.id, title))
 
 
-def _title(text: str) -> str:
+def title_of(text: str) -> str:
     """The first line, folded, when it looks like a title; what stands in brackets left out."""
     first, _, rest = text.strip().partition("\n")
     first = first[:MAX_FIRST_LINE]  # the search for brackets takes the square of its length

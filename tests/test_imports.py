@@ -18,8 +18,10 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
     "clean", "chunk", "embed", "chunk_store", "vectors", "database", "tables", "stored",
-    "keywords", "index", "ranking", "search",
-    "rerank", "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
+    "keywords", "index", "bm25", "catalogue_tables", "catalogue_database", "catalogue_reading",
+    "catalogue", "milvus_link", "milvus_tables", "milvus_collections", "milvus_search",
+    "milvus_index", "ranking", "search",
+    "rerank", "units", "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
 )  # fmt: skip
 
 SETTING_PARTS = ("chatbot.setting_faults", "chatbot.settings_")
@@ -80,6 +82,7 @@ SHARED_ENGINE_PARTS = ("chatbot.engine.base", "chatbot.engine.exchange", "chatbo
 DISTRIBUTIONS = {
     "bs4": "beautifulsoup4",
     "faiss": "faiss-cpu",
+    "grpc": "grpcio",
     "oxmsg": "python-oxmsg",
     "PIL": "pillow",
     "pptx": "python-pptx",

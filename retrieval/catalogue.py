@@ -1,0 +1,282 @@
+"""The list of documents of which Milvus holds the chunks, in an SQL database. Knows no Milvus.
+
+This is the truth about which document is there and in which version. Rows in Milvus carry the
+number of the batch that they were written in; a document row names the two batches (chunks,
+windows) that count. Replacing a document is one transaction here that names others, whatever
+Milvus does meanwhile. Batches that count for nobody are listed until their rows are gone:
+`writing` while a process fills them, `dead` after that. Numbers are given out one transaction
+after the other, so whoever knows the newest number and this list knows what to look past.
+
+Several libraries may share one database and one Milvus, told apart by `owner`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from retrieval.catalogue_database import CatalogueDatabase
+from retrieval.catalogue_reading import CatalogueReading, Place
+from retrieval.catalogue_tables import (
+    BATCHES,
+    COUNTERS,
+    DOCUMENTS,
+    OWNERS,
+    TERMS,
+    Batch,
+    Written,
+    document_row,
+    unpacked,
+)
+from retrieval.tables import title_of
+from retrieval.types import CleanDocument, DocumentInfo, RetrievalError
+
+ABANDONED_S = 3600.0
+"""A batch of another machine that nobody has written to for so long is nobody's any more."""
+TERMS_AT_ONCE = 500
+CHUNKS = "chunks"
+"""The collection of chunks; those of windows have names of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Two new batches, and the first of the ids that were set aside for their rows."""
+
+    batch: Batch
+    windows: Batch
+    first_chunk: int
+    first_window: int
+
+
+class Catalogue(CatalogueReading):
+    """The documents of one owner. Thread-safe; several processes may use one database."""
+
+    def __init__(self, location: Path | str, owner: str = "") -> None:
+        database = CatalogueDatabase(location)
+        try:
+            self.library, number = _known(database, owner)
+        except BaseException:
+            database.close()
+            raise
+        super().__init__(database, number)
+        self._holder = f"{socket.gethostname()}/{os.getpid()}/{psutil.Process().create_time()}"
+
+    def begin(self, n_chunks: int, n_windows: int, collection: str) -> Started:
+        """Set numbers aside for a document's chunks, and its windows in `collection`."""
+        with self._database.write() as connection:
+            number = _take(connection, "batch", 2)
+            batch, windows = Batch(number, CHUNKS), Batch(number + 1, collection)
+            first_chunk = _take(connection, "chunk", n_chunks)
+            first_window = _take(connection, "window", n_windows)
+            for new in (batch, windows):
+                self._list(connection, new, "writing")
+        return Started(batch, windows, first_chunk, first_window)
+
+    def keep_ids(self, chunk: int, window: int) -> None:
+        """Never give out ids up to these: they came with documents of another library."""
+        with self._database.write() as connection:
+            for key, value in (("chunk", chunk), ("window", window)):
+                higher = sa.and_(COUNTERS.c.key == key, COUNTERS.c.value < value)
+                connection.execute(sa.update(COUNTERS).where(higher).values(value=value))
+
+    def touch(self, batch: Batch) -> None:
+        """Say that somebody still writes to a batch."""
+        with self._database.write() as connection:
+            here = BATCHES.c.number == batch.number
+            connection.execute(sa.update(BATCHES).where(here).values(touched=time.time()))
+
+    def publish(
+        self,
+        info: DocumentInfo,
+        document: CleanDocument,
+        written: Written,
+        embedder: str,
+        *,
+        also: Callable[[str], None] | None = None,
+    ) -> DocumentInfo:
+        """Let what was written count in place of the document with that name, in one step."""
+        with self._changing() as connection:
+            self._claim(connection, written.batch, written.windows)
+            mine = DOCUMENTS.c.owner == self.owner
+            named = sa.select(DOCUMENTS.c.id).where(mine, DOCUMENTS.c.name == info.name)
+            info = replace(info, id=connection.execute(named).scalar() or info.id)
+            old = self._retire(connection, info.id)
+            row = document_row(info, document, written)
+            more = {"owner": self.owner, "embedder": embedder, "title": title_of(document.text)}
+            connection.execute(sa.insert(DOCUMENTS).values(**row, **more))
+            change = Counter(written.counts)
+            change.subtract(old or {})
+            self._count_terms(connection, change)
+            if also:
+                also(info.id)
+        return info
+
+    def publish_windows(self, place: Place, new: Started, n_windows: int, embedder: str) -> bool:
+        """Let these vectors count for that version of a document; False if it is gone."""
+        with self._changing() as connection:
+            self._claim(connection, new.batch, new.windows)
+            here = sa.and_(DOCUMENTS.c.id == place.id, DOCUMENTS.c.windows == place.windows)
+            values = {"windows": new.windows.number, "collection": new.windows.collection}
+            more = {"first_window": new.first_window, "n_windows": n_windows, "embedder": embedder}
+            done = connection.execute(sa.update(DOCUMENTS).where(here).values(**values, **more))
+            dead = Batch(place.windows, place.collection) if done.rowcount else new.windows
+            self._list(connection, dead, "dead")
+        return bool(done.rowcount)
+
+    def remove(self, document_id: str) -> bool:
+        """Forget a document in one step; its rows in Milvus are listed as dead."""
+        with self._changing() as connection:
+            old = self._retire(connection, document_id)
+            if old is not None:
+                change: Counter[str] = Counter()
+                change.subtract(old)
+                self._count_terms(connection, change)
+        if old is not None:
+            self._database.empty_log()
+        return old is not None
+
+    def abandon(self, *batches: Batch) -> None:
+        """What was begun is not to count; its rows can be removed."""
+        numbers = [batch.number for batch in batches]
+        with self._database.write() as connection:
+            listed = BATCHES.c.number.in_(numbers)
+            connection.execute(sa.update(BATCHES).where(listed).values(state="dead"))
+
+    def waste(self) -> list[Batch]:
+        """The batches whose rows are to be removed, also those of processes that died."""
+        query = sa.select(BATCHES).where(BATCHES.c.owner == self.owner)
+        with self._database.read() as connection:
+            rows = list(connection.execute(query))
+        lost = [row for row in rows if row.state == "writing" and self._is_lost(row)]
+        if lost:
+            self.abandon(*(Batch(row.number, row.collection) for row in lost))
+        dead = [row for row in rows if row.state == "dead"]
+        return [Batch(row.number, row.collection) for row in (*dead, *lost)]
+
+    def forget(self, batch: Batch) -> None:
+        """Take a batch off the list, whose rows have been removed."""
+        with self._database.write() as connection:
+            connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == batch.number))
+
+    def exclusive(self, action: Callable[[set[str]], None]) -> None:
+        """Run `action` on the ids of all documents while no process can write."""
+        with self._database.write() as connection:
+            self._lock(connection)
+            ids = sa.select(DOCUMENTS.c.id).where(DOCUMENTS.c.owner == self.owner)
+            action(set(connection.execute(ids).scalars()))
+
+    def close(self) -> None:
+        """Close the database. Later calls raise RetrievalError."""
+        self._database.close()
+
+    @contextmanager
+    def _changing(self) -> Iterator[sa.Connection]:
+        """A transaction that changes this owner's documents, one after the other."""
+        with self._database.write() as connection:
+            self._lock(connection)
+            generation = OWNERS.c.generation + 1
+            mine = OWNERS.c.number == self.owner
+            connection.execute(sa.update(OWNERS).where(mine).values(generation=generation))
+            yield connection
+
+    def _lock(self, connection: sa.Connection) -> None:
+        mine = sa.select(OWNERS).where(OWNERS.c.number == self.owner)
+        connection.execute(mine.with_for_update()).one()
+
+    def _list(self, connection: sa.Connection, batch: Batch, state: str) -> None:
+        row = {"number": batch.number, "collection": batch.collection, "owner": self.owner}
+        more = {"state": state, "holder": self._holder, "touched": time.time()}
+        connection.execute(sa.insert(BATCHES).values(**row, **more))
+
+    def _claim(self, connection: sa.Connection, *batches: Batch) -> None:
+        numbers = [batch.number for batch in batches]
+        mine = sa.and_(BATCHES.c.number.in_(numbers), BATCHES.c.state == "writing")
+        if connection.execute(sa.delete(BATCHES).where(mine)).rowcount != len(batches):
+            message = "Adding this document took so long that it was given up; add it again."
+            raise RetrievalError(message)
+
+    def _retire(self, connection: sa.Connection, document_id: str) -> dict[str, int] | None:
+        """Take a document out, and say what its terms counted; None if there is none."""
+        here = sa.and_(DOCUMENTS.c.id == document_id, DOCUMENTS.c.owner == self.owner)
+        columns = (DOCUMENTS.c.batch, DOCUMENTS.c.windows, DOCUMENTS.c.collection)
+        row = connection.execute(sa.select(*columns, DOCUMENTS.c.counts).where(here)).first()
+        if row is None:
+            return None
+        connection.execute(sa.delete(DOCUMENTS).where(here))
+        self._list(connection, Batch(row[0], CHUNKS), "dead")
+        self._list(connection, Batch(row[1], row[2]), "dead")
+        return dict(json.loads(unpacked(row[3])))
+
+    def _count_terms(self, connection: sa.Connection, change: Counter[str]) -> None:
+        kind = sqlite if self._database.dialect == "sqlite" else postgresql
+        # In one order everywhere, so that no two processes wait for each other.
+        rows: list[dict[str, Any]] = [
+            {"owner": self.owner, "term": term, "chunks": count}
+            for term, count in sorted(change.items())
+            if count
+        ]
+        for begin in range(0, len(rows), TERMS_AT_ONCE):
+            some = rows[begin : begin + TERMS_AT_ONCE]
+            insert = kind.insert(TERMS).values(some)
+            total = TERMS.c.chunks + insert.excluded.chunks
+            keys = [TERMS.c.owner, TERMS.c.term]
+            connection.execute(insert.on_conflict_do_update(keys, set_={"chunks": total}))
+            gone = [row["term"] for row in some if row["chunks"] < 0]
+            if gone:
+                none_left = sa.and_(
+                    TERMS.c.owner == self.owner, TERMS.c.term.in_(gone), TERMS.c.chunks <= 0
+                )
+                connection.execute(sa.delete(TERMS).where(none_left))
+
+    def _is_lost(self, row: sa.Row[Any]) -> bool:
+        """Whether the process that writes a batch is gone: known on this machine, else by time."""
+        host, number, started = row.holder.rsplit("/", 2)
+        if host == socket.gethostname():
+            try:
+                return bool(psutil.Process(int(number)).create_time() != float(started))
+            except psutil.NoSuchProcess:
+                return True
+        return bool(time.time() - row.touched > ABANDONED_S)
+
+
+def _known(database: CatalogueDatabase, owner: str) -> tuple[str, int]:
+    """The id of the library that this database lists, and the number of an owner in it."""
+    kind = sqlite if database.dialect == "sqlite" else postgresql
+    first = {"library": secrets.randbits(60), "owner": 0, "batch": 0, "chunk": 0, "window": 0}
+    with database.write() as connection:
+        rows = [{"key": key, "value": value} for key, value in first.items()]
+        connection.execute(kind.insert(COUNTERS).values(rows).on_conflict_do_nothing())
+        of_owners = sa.select(COUNTERS).where(COUNTERS.c.key == "owner").with_for_update()
+        connection.execute(of_owners).one()
+        named = sa.select(OWNERS.c.number).where(OWNERS.c.name == owner)
+        number = connection.execute(named).scalar()
+        if number is None:
+            number = _take(connection, "owner", 1)
+            row = {"number": number, "name": owner, "generation": 0}
+            connection.execute(sa.insert(OWNERS).values(**row))
+        library = sa.select(COUNTERS.c.value).where(COUNTERS.c.key == "library")
+        return f"{connection.execute(library).scalar_one():015x}", number
+
+
+def _take(connection: sa.Connection, key: str, n: int) -> int:
+    """The first of `n` new numbers. Nobody else gets any before this transaction ends."""
+    more = sa.update(COUNTERS).where(COUNTERS.c.key == key).values(value=COUNTERS.c.value + n)
+    return int(connection.execute(more.returning(COUNTERS.c.value)).scalar_one()) - n + 1
+
+
+def ids_of(place: Place) -> Sequence[int]:
+    """The ids of a document's chunks, in order."""
+    return range(place.first_chunk, place.first_chunk + place.n_chunks)

@@ -1,0 +1,148 @@
+"""The collections of one library in Milvus: made, loaded, filled, searched, counted. Knows which
+rows, not which documents.
+
+All reads ask for strong consistency: what any process has written before is seen.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from retrieval.catalogue import CHUNKS
+from retrieval.milvus_link import READ_S, WRITE_S, MilvusLink
+from retrieval.milvus_tables import Row, chunks_schema, windows_schema
+
+ROWS_AT_ONCE = 500
+"""In one request: some 4 MB."""
+T = TypeVar("T")
+STRONG = "Strong"
+
+
+class MilvusCollections:
+    """Collections named `chatbot_LIBRARY_...`. Thread-safe; failures are RetrievalError."""
+
+    def __init__(self, link: MilvusLink, library: str) -> None:
+        self._link = link
+        self._prefix = f"chatbot_{library}_"
+        self._ready: set[tuple[int, str]] = set()
+        self._lock = threading.Lock()
+
+    def insert(self, name: str, rows: Sequence[Row], *, dimensions: int = 0) -> None:
+        """Add rows to a collection, which is made if it is not there."""
+        if rows:
+            self._make(name, dimensions)
+            self._call(name, lambda c, full: c.insert(full, rows, timeout=WRITE_S))
+
+    def delete_batch(self, name: str, batch: int, owner: int) -> None:
+        """Remove the rows of a batch; none is fine, and so is no collection."""
+        if self._exists(name):
+            chosen = f"owner == {owner} and batch == {batch}"
+            self._call(name, lambda c, full: c.delete(full, filter=chosen, timeout=WRITE_S))
+
+    def nearest(
+        self,
+        name: str,
+        vector: Any,
+        n_results: int,
+        *,
+        field: str,
+        chosen: str,
+        fields: Sequence[str],
+    ) -> list[tuple[Row, float]]:
+        """The rows with the largest inner products, best first; none without a collection."""
+        if not self._exists(name):
+            return []
+        result = self._call(
+            name,
+            lambda c, full: c.search(
+                full,
+                data=[vector],
+                anns_field=field,
+                limit=n_results,
+                filter=chosen,
+                output_fields=list(fields),
+                search_params={"metric_type": "IP"},
+                consistency_level=STRONG,
+                timeout=READ_S,
+            ),
+        )
+        return [(dict(hit["entity"]) | {"id": hit["id"]}, hit["distance"]) for hit in result[0]]
+
+    def rows(self, name: str, keys: Sequence[int], fields: Sequence[str]) -> Iterator[Row]:
+        """Those of the rows that exist, in no order."""
+        for begin in range(0, len(keys), ROWS_AT_ONCE):
+            some = list(keys[begin : begin + ROWS_AT_ONCE])
+            yield from self._query(name, f"id in {some}", fields)
+
+    def count(self, name: str, owner: int) -> int:
+        """Rows of an owner, those that do not count among them."""
+        if not self._exists(name):
+            return 0
+        rows = self._query(name, f"owner == {owner}", ["count(*)"])
+        return int(rows[0]["count(*)"])
+
+    def of_windows(self) -> list[str]:
+        """The names of this library's collections of windows."""
+        names = self._link.call(lambda c: c.list_collections(timeout=READ_S))
+        start = f"{self._prefix}windows_"
+        return sorted(name.removeprefix(self._prefix) for name in names if name.startswith(start))
+
+    def prepare(self) -> None:
+        """Make or load the collection of chunks: what would else cost the first question."""
+        self._make(CHUNKS, 0)
+
+    def _query(self, name: str, chosen: str, fields: Sequence[str]) -> list[Row]:
+        if not self._exists(name):
+            return []
+        return self._call(
+            name,
+            lambda c, full: [
+                dict(row)
+                for row in c.query(
+                    full,
+                    filter=chosen,
+                    output_fields=list(fields),
+                    consistency_level=STRONG,
+                    timeout=READ_S,
+                )
+            ],
+        )
+
+    def _call(self, name: str, action: Callable[[Any, str], T]) -> T:
+        return self._link.call(lambda client: action(client, self._prefix + name))
+
+    def _exists(self, name: str) -> bool:
+        """Whether a collection is there; then it is loaded."""
+        if (self._link.epoch, name) in self._ready:
+            return True
+
+        def look(client: Any, full: str) -> bool:
+            if not client.has_collection(full, timeout=READ_S):
+                return False
+            client.load_collection(full, timeout=WRITE_S)
+            return True
+
+        found = self._call(name, look)
+        if found:
+            with self._lock:
+                self._ready.add((self._link.epoch, name))
+        return found
+
+    def _make(self, name: str, dimensions: int) -> None:
+        if self._exists(name):
+            return
+
+        def make(client: Any, full: str) -> None:
+            made = chunks_schema(client) if name == CHUNKS else windows_schema(client, dimensions)
+            schema, indexes = made
+            # Two processes may do so at once; Milvus takes the same twice for once.
+            client.create_collection(
+                full, schema=schema, index_params=indexes, consistency_level=STRONG, timeout=WRITE_S
+            )
+
+        with self._lock:
+            if not self._call(name, lambda c, full: c.has_collection(full, timeout=READ_S)):
+                self._call(name, make)
+        self._exists(name)

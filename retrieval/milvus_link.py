@@ -1,0 +1,249 @@
+"""The way to a Milvus server or file: address, connection, failures as sentences. Knows no
+collection.
+
+`pymilvus` takes a second to import, so that is done at the first connection. On import it would
+read a `.env` file and print its log with tracebacks; both are kept from it here. It sends nothing
+to anybody but the server of the address.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from retrieval.slow_imports import SLOW_IMPORTS
+from retrieval.types import RetrievalError
+
+FILE_SUFFIX = ".db"
+CONNECT_S = 5.0
+READ_S = 5.0
+"""How long a search waits for a server that does not answer."""
+WRITE_S = 60.0
+REST_S = 5.0
+"""After a failed call, so long no other one is tried: a chat must not wait at each question."""
+T = TypeVar("T")
+_LOUD = ("pymilvus", "pymilvus.milvus_client", "pymilvus.bulk_writer", "milvus_lite")
+_files_in_use: Counter[str] = Counter()
+"""One server thread serves all who use a file in this process; the last one ends it."""
+_files_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where Milvus is. `shown` may stand in messages: no password is in it."""
+
+    uri: str
+    shown: str
+    token: str = ""
+    database: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        return not self.uri.startswith(("http://", "https://"))
+
+
+def parse_address(url: str) -> Address:
+    """`http(s)://[user:password@ or token@]host[:port][/database]`, or a path that ends in .db.
+
+    Raises RetrievalError with a sentence for anything else.
+    """
+    if not url.startswith(("http://", "https://")):
+        if "://" in url or not url.endswith(FILE_SUFFIX):
+            message = (
+                "The vector URL must be the address of a Milvus server, such as "
+                f"http://host:19530, or a file that ends in {FILE_SUFFIX}; correct --vector-url."
+            )
+            raise RetrievalError(message)
+        path = str(Path(url).expanduser().absolute())
+        return Address(path, path)
+    parts = urlsplit(url)
+    try:
+        port = parts.port or 19530
+    except ValueError as error:
+        message = "The port in the vector URL is no number; correct --vector-url."
+        raise RetrievalError(message) from error
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    token = f"{user}:{password}" if user and password else user or password
+    uri = f"{parts.scheme}://{parts.hostname or 'localhost'}:{port}"
+    return Address(uri, uri, token, parts.path.strip("/"))
+
+
+class MilvusLink:
+    """A connection that comes back by itself. Thread-safe.
+
+    A server that is away costs one waiting call, then none for `REST_S`; the next one after that
+    tries again. `epoch` counts connections, so that who has prepared something on one can tell.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.address = parse_address(url)
+        self.epoch = 0
+        self._client: Any = None
+        self._lock = threading.Lock()
+        self._rest_until = 0.0
+        self._closed = False
+
+    def call(self, action: Callable[[Any], T]) -> T:
+        """Run `action` on a `MilvusClient`. Raises RetrievalError for all that goes wrong."""
+        client = self._connected()
+        from grpc import RpcError
+        from pymilvus import MilvusException
+
+        try:
+            return action(client)
+        except (MilvusException, RpcError, ConnectionError) as error:
+            if _is_away(error):
+                self._drop(client)
+                raise RetrievalError(self._away()) from error
+            message = f"Milvus at {self.address.shown} refused a request ({_reason(error)})."
+            raise RetrievalError(message) from error
+
+    def close(self) -> None:
+        """Let go of the server; the last one to use a file in this process ends its server."""
+        with self._lock:
+            closed, self._closed = self._closed, True
+            client, self._client = self._client, None
+        if client is not None and not closed:
+            _close(client, self.address)
+
+    def _connected(self) -> Any:
+        with self._lock:
+            if self._closed:
+                message = "The document library is closed."
+                raise RetrievalError(message)
+            if self._client is None:
+                if time.monotonic() < self._rest_until:
+                    raise RetrievalError(self._away())
+                try:
+                    self._client = _open(self.address)
+                except RetrievalError:
+                    self._rest_until = time.monotonic() + REST_S
+                    raise
+                self.epoch += 1
+            return self._client
+
+    def _drop(self, client: Any) -> None:
+        with self._lock:
+            if self._client is not client:
+                return
+            self._client = None
+            self._rest_until = time.monotonic() + REST_S
+        _close(client, self.address)
+
+    def _away(self) -> str:
+        return away_sentence(self.address)
+
+
+def away_sentence(address: Address) -> str:
+    """What is wrong when nobody answers, and what to do."""
+    return (
+        f"The document index in Milvus at {address.shown} does not answer; see that it runs. "
+        "Nothing is lost, and documents are used again when it answers."
+    )
+
+
+def _open(address: Address) -> Any:
+    MilvusClient, MilvusException = _pymilvus()
+    if address.is_file:
+        _hold_file(address)
+    try:
+        return MilvusClient(
+            address.uri,
+            token=address.token,
+            db_name=address.database,
+            timeout=CONNECT_S,
+            dedicated=True,
+        )
+    except MilvusException as error:
+        if not address.is_file:
+            reason = _reason(error)
+            if _is_away(error):
+                raise RetrievalError(away_sentence(address)) from error
+            message = f"Milvus at {address.shown} lets nobody in ({reason}); see --vector-url."
+            raise RetrievalError(message) from error
+        _release_file(address)
+        message = (
+            f"The vector file {address.shown} cannot be opened: another process has it open, or "
+            "it is damaged. For several processes, give --vector-url the address of a server."
+        )
+        raise RetrievalError(message) from error
+
+
+def _pymilvus() -> tuple[Any, Any]:
+    """The client and its error, imported without a `.env` file and without its own log."""
+    with SLOW_IMPORTS:
+        before = os.environ.get("PYTHON_DOTENV_DISABLED")
+        os.environ["PYTHON_DOTENV_DISABLED"] = "1"
+        try:
+            from pymilvus import MilvusClient, MilvusException
+        except ImportError as error:
+            message = (
+                "For --vector-url, pymilvus is needed; install it with: "
+                "pip install -r requirements-team.txt"
+            )
+            raise RetrievalError(message) from error
+        finally:
+            if before is None:
+                del os.environ["PYTHON_DOTENV_DISABLED"]
+            else:
+                os.environ["PYTHON_DOTENV_DISABLED"] = before
+        for name in _LOUD:
+            logger = logging.getLogger(name)
+            logger.handlers.clear()
+            logger.propagate = True
+            logger.setLevel(logging.CRITICAL)  # what it says is raised, too
+    return MilvusClient, MilvusException
+
+
+def _hold_file(address: Address) -> None:
+    try:
+        Path(address.uri).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"The folder of the vector file {address.shown} cannot be made ({error})."
+        raise RetrievalError(message) from error
+    with _files_lock:
+        _files_in_use[address.uri] += 1
+
+
+def _release_file(address: Address) -> None:
+    with _files_lock:
+        _files_in_use[address.uri] -= 1
+        if _files_in_use[address.uri] > 0:
+            return
+        del _files_in_use[address.uri]
+        from milvus_lite.server_manager import server_manager_instance
+
+        server_manager_instance.release_server(address.uri)
+
+
+def _close(client: Any, address: Address) -> None:
+    client.close()
+    if address.is_file:
+        _release_file(address)
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether nobody answered, or too late, rather than said no."""
+    code = getattr(error, "code", None)
+    code = code() if callable(code) else code
+    name = getattr(code, "name", "")
+    text = str(error).lower()
+    return (
+        isinstance(error, ConnectionError)
+        or name in ("UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED")
+        or any(sign in text for sign in ("fail connecting", "timeout", "closed channel"))
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what the server said: the rest may quote rows."""
+    text = str(getattr(error, "message", "") or error) or type(error).__name__
+    return text.splitlines()[0][:200]
