@@ -11,19 +11,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import prompts
-from chatbot.corrections import (
-    MOVABLE,
-    RECENT_LINES,
-    changed_values,
-    clues,
-    find_corrected,
-    names_day,
-    shares_subject,
-)
+from chatbot.corrections import RECENT_LINES, find_corrected
 from chatbot.figures import dates, numbers
+from chatbot.line_values import MOVABLE, changed_values, names_day
 from chatbot.messages import Fact, Message, Turn
 from chatbot.proper_names import english_names, identifiers, korean_names
 from chatbot.records import fact_id
+from chatbot.subjects import clues, shares_subject
 from chatbot.words import patterns
 from retrieval.sentences import sentences, split_sentences
 from retrieval.types import CountTokens

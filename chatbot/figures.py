@@ -63,6 +63,7 @@ _CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "₩": "원"}
 _UNIT = re.compile(
     r"[\s-]{0,2}(%|[A-Za-z]+|시간|만원|퍼센트|마리|사람|가지|유로|달러|[원명개번시살권잔달주장대곳층호박일월년분병])"
 )
+_ORDINAL = re.compile(r"^(?:st|nd|rd|th)\b")
 _UNIT_NAMES = {
     "%": "percent", "퍼센트": "percent", "eur": "euro", "usd": "dollar", "krw": "원", "won": "원",
     "유로": "euro", "달러": "dollar", "사람": "명", "kilometre": "km", "kilometer": "km",
@@ -72,7 +73,7 @@ _UNIT_NAMES = {
 _NO_UNITS = _word_set(
     "a an the and or to in on at of for per from each is are was were with but as by if so than"
     " then until am pm p about more less other new actually instead now today yesterday tomorrow"
-    " not though please sorry my our your it he she they we you this that"
+    " rather instead not though please sorry my our your it he she they we you this that"
 )
 MEASURES = _word_set(
     "second minute hour day week month year euro dollar pound percent km m cm mm mile kg g gram"
@@ -119,7 +120,7 @@ def _unit(text: str, match: re.Match[str]) -> str:
     before = text[max(0, match.start() - 2) : match.start()].rstrip()[-1:]
     if before in _CURRENCIES:
         return _CURRENCIES[before]
-    after = text[match.end() : match.end() + 30]
+    after = _ORDINAL.sub("", text[match.end() : match.end() + 30])
     if scale := _SCALE.match(after):
         after = after[scale.end() :]
     found = _UNIT.match(after)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from chatbot.corrections import Value, subject, values
+from chatbot.line_values import Value, values
+from chatbot.subjects import subject
 from chatbot.words import patterns
 from retrieval.sentences import sentences
 from retrieval.words import content_terms

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chatbot.corrections import changed_values, values
 from chatbot.figures import dates, numbers
 from chatbot.fold_plan import transcript
 from chatbot.gate_binding import exchanged, of_another, reversed_preferences, turned_round
 from chatbot.gate_form import FORM_CHECKS, without_quotes
 from chatbot.language import Language, detect, script_shares
+from chatbot.line_values import changed_values, values
 from chatbot.messages import Finish, RollingSummary, Turn
 from chatbot.specifics import WEEKDAY, Specifics, names_in
 from retrieval.types import CountTokens
