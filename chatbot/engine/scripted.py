@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import Event, Lock
+from threading import BoundedSemaphore, Event
 
 from chatbot.engine.base import (
     ChatTokenizer,
@@ -76,14 +76,16 @@ class ScriptedEngine:
         tokenizer: ChatTokenizer | None = None,
         name: str = "scripted",
         keeps_cache: bool = False,
+        at_once: int = 1,
     ) -> None:
+        """`at_once` replies are made at a time; others wait."""
         self._script = script if callable(script) else iter(script)
         self._tokens_per_s = tokens_per_s
         self._tokenizer = tokenizer or ScriptedTokenizer()
         self._info = EngineInfo(
             model=name, max_window_tokens=window_tokens, keeps_cache=keeps_cache
         )
-        self._lock = Lock()
+        self._lock = BoundedSemaphore(at_once)
         self._kept: dict[str, tuple[int, ...]] = {}
         self.calls: list[ScriptedCall] = []
         self._closed = False
@@ -133,7 +135,7 @@ class ScriptedEngine:
 
     def memory(self) -> MemoryFigures:
         """Made up, but steady: four bytes for each token that is kept."""
-        return idle_figures({name: 4 * len(ids) for name, ids in self._kept.items()})
+        return idle_figures({name: 4 * len(ids) for name, ids in list(self._kept.items())})
 
     def close(self) -> None:
         """Refuse further calls. Idempotent."""
