@@ -6,17 +6,25 @@ import json
 import sys
 from pathlib import Path
 
+from retrieval.chunk_store import ChunkStore
 from retrieval.embed import ScriptedEmbedder
+from retrieval.milvus_index import MilvusIndex
 from retrieval.pipeline import Library
 
 
-def open_library(folder: Path) -> Library:
+def open_library(folder: Path, vector_url: str = "") -> Library:
+    """In the folder alone, or with its chunks and vectors in Milvus."""
+    embedder = ScriptedEmbedder(dimensions=32)
+    store: ChunkStore | None = None
+    if vector_url:
+        store = MilvusIndex(vector_url, folder / "catalogue.db", embedder=embedder.name)
     return Library(
         folder,
-        embedder=ScriptedEmbedder(dimensions=32),
+        embedder=embedder,
         count_tokens=lambda text: len(text.split()),
         chunk_min_tokens=20,
         chunk_max_tokens=40,
+        store=store,
     )
 
 
@@ -32,7 +40,7 @@ def change(library: Library, file: Path | None, name: str) -> None:
 
 
 def main() -> None:
-    library = open_library(Path(sys.argv[1]))
+    library = open_library(Path(sys.argv[1]), *sys.argv[2:])
     print("ready", flush=True)
     for line in sys.stdin:
         file, name = json.loads(line)

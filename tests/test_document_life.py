@@ -1,5 +1,6 @@
 """Documents that come, change, move and go at random, with kill -9 in between: what is found is
-always what an index built fresh from the files that should be there finds."""
+always what an index built fresh from the files that should be there finds. In the folder, and in
+Milvus, where the fresh index to compare with is a local one all the same."""
 
 from __future__ import annotations
 
@@ -27,17 +28,20 @@ from hypothesis.stateful import (
 
 from retrieval.pipeline import Library
 from tests.library_child import change, open_library
+from tests.milvus_server import milvus_server
 
 CHILD = ("-m", "tests.library_child")
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = int(os.environ.get("CHATBOT_LIFE_STEPS", "200"))
 """Set it to 2000 for the long run."""
 STEPS_EACH = 50
-KILL_WITHIN_S = 0.03
+MILVUS_STEPS = max(25, STEPS // 8)
+"""Fewer: each step asks a server, and each killed process takes seconds to start again."""
 NAMES = ("a.txt", "b.txt", "2025/report.txt", "2026/report.txt", "보고서.txt")
 N_TEXTS = 7
 QUERIES = ("harbour lantern 3", "등대는 언제 고쳤나", "who paid for word17 and word4", "report")
 Files = dict[str, int]  # document name -> number of its text
+Findings = list[tuple[object, ...]]
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "SIGKILL"), reason="needs kill -9 (not Windows)"
@@ -63,19 +67,19 @@ def text_files() -> list[Path]:
     return files
 
 
-def found(library: Library) -> list[tuple[object, ...]]:
+def found(library: Library) -> Findings:
     """All that can be asked of a library, without the ids that chance has made."""
     passages = [
         (query, p.document, p.start, p.end, p.text, round(p.score, 5))
         for query in QUERIES
-        for p in library.search(query)
+        for p in library.search(query, top_k=1000)
     ]
     listed = sorted((d.name, d.sha256, d.chunks) for d in library.documents())
     return [*listed, *passages]
 
 
 @cache
-def fresh(files: tuple[tuple[str, int], ...]) -> list[tuple[object, ...]]:
+def fresh(files: tuple[tuple[str, int], ...]) -> Findings:
     folder = Path(mkdtemp(prefix="life-fresh-"))
     library = open_library(folder)
     for name, number in files:
@@ -86,17 +90,20 @@ def fresh(files: tuple[tuple[str, int], ...]) -> list[tuple[object, ...]]:
     return result
 
 
-def as_fresh(files: Files) -> list[tuple[object, ...]]:
+def as_fresh(files: Files) -> Findings:
     return fresh(tuple(sorted(files.items())))
 
 
 class Life(RuleBasedStateMachine):
     """One library that two processes have open: this one, and a child that gets killed."""
 
+    vector_url = ""
+    kill_within_s = 0.03
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(mkdtemp(prefix="life-"))
-        self.library = open_library(self.folder)
+        self.library = open_library(self.folder, self.vector_url)
         self.files: Files = {}
         self.child: subprocess.Popen[str] | None = None
 
@@ -119,7 +126,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.library.close()
-        self.library = open_library(self.folder)
+        self.library = open_library(self.folder, self.vector_url)
         assert self.library.wait_until_embedded(30)
         kept = {path.name.partition(".")[0] for path in (self.folder / "files").iterdir()}
         assert kept == {info.id for info in self.library.documents()}
@@ -137,20 +144,24 @@ class Life(RuleBasedStateMachine):
         child.stdin.write(json.dumps([file, name]) + "\n")
         child.stdin.flush()
         assert child.stdout.readline() == "busy\n"
-        time.sleep(wait * KILL_WITHIN_S)
+        time.sleep(wait * self.kill_within_s)
         child.kill()
         finished = "done\n" in child.stdout.readlines()
         child.wait()
         before, after = dict(self.files), _changed(self.files, name, number)
         now = found(self.library)
-        event(f"killed {'after' if finished else 'before' if now == as_fresh(before) else 'in'} it")
-        if finished or now != as_fresh(before):
-            assert now == as_fresh(after)
+        unchanged = self.same(now, as_fresh(before))
+        event(f"killed {'after' if finished else 'before' if unchanged else 'in'} it")
+        if finished or not unchanged:
+            assert self.same(now, as_fresh(after))
             self.files = after
 
     @invariant()
     def as_if_built_fresh(self) -> None:
-        assert found(self.library) == as_fresh(self.files)
+        assert self.same(found(self.library), as_fresh(self.files))
+
+    def same(self, found: Findings, fresh: Findings) -> bool:
+        return found == fresh
 
     def teardown(self) -> None:
         if self.child is not None:
@@ -168,7 +179,7 @@ class Life(RuleBasedStateMachine):
             if self.child is not None:
                 self.child.communicate()
             self.child = subprocess.Popen(
-                [sys.executable, *CHILD, str(self.folder)],
+                [sys.executable, *CHILD, str(self.folder), self.vector_url],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -179,25 +190,61 @@ class Life(RuleBasedStateMachine):
         return self.child
 
 
+class MilvusLife(Life):
+    """The same with chunks and vectors in Milvus, at one server for both processes."""
+
+    kill_within_s = 0.2
+
+    def same(self, found: Findings, fresh: Findings) -> bool:
+        """All is found that a local index finds. Its cosines may be rounded otherwise."""
+        rows = [(row[:-1], row[-1]) for row in found], [(row[:-1], row[-1]) for row in fresh]
+        here, there = (dict(some) for some in rows)
+        if here.keys() != there.keys():
+            return False
+        return all(abs(float(str(here[key])) - float(str(there[key]))) < 1e-4 for key in here)
+
+    @rule()
+    def reopen(self) -> None:
+        super().reopen()
+        counts = self.library._index.counts()
+        chunks = sum(info.chunks for info in self.library.documents())
+        assert counts["chunks"] == chunks, "rows of what is not there any more are still in Milvus"
+        assert counts["batches"] == 0
+
+
 def _changed(files: Files, name: str, number: int | None) -> Files:
     rest = {key: value for key, value in files.items() if key != name}
     return rest if number is None else {**rest, name: number}
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-def test_documents_that_come_and_go() -> None:
+def live(machine: type[Life], steps: int) -> None:
     run_state_machine_as_test(
-        Life,
+        machine,
         settings=settings(
-            max_examples=max(1, STEPS // STEPS_EACH),
-            stateful_step_count=STEPS_EACH,
+            max_examples=max(1, steps // STEPS_EACH),
+            stateful_step_count=min(steps, STEPS_EACH),
             deadline=None,
             derandomize=True,
             database=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_documents_that_come_and_go() -> None:
+    live(Life, STEPS)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_documents_that_come_and_go_in_milvus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with milvus_server(tmp_path / "milvus") as server:
+        monkeypatch.setattr(MilvusLife, "vector_url", server.url)
+        live(MilvusLife, MILVUS_STEPS)
 
 
 def test_a_wrong_index_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
