@@ -15,8 +15,10 @@ from chatbot.errors import ModelError, SettingsError, StoreError
 from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
 from chatbot.store import Store
+from retrieval.chunk_store import ChunkStore
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
+from retrieval.milvus_index import open_milvus_index
 from retrieval.pipeline import Library
 from retrieval.rerank import CrossEncoderReranker, Reranker
 from retrieval.slow_imports import SLOW_IMPORTS
@@ -24,6 +26,8 @@ from retrieval.types import CountTokens
 
 MIB = 1 << 20
 MAX_PAGES = 5_000
+CATALOGUE_FILE = "catalogue.db"
+"""Beside `index.db` in the folder of the library, where chunks and vectors are in Milvus."""
 MakeEmbedder = Callable[[Settings], Embedder | None]
 
 
@@ -138,8 +142,12 @@ def open_library(
     *,
     make_embedder: MakeEmbedder | None = None,
     progress: Progress = ignore_progress,
+    store: ChunkStore | None = None,
 ) -> Library:
-    """The documents of the data folder. `make_embedder` may give one that is loaded already."""
+    """The documents of the data folder. `make_embedder` may give one that is loaded already.
+
+    `store` is where chunks and vectors are; None: where the settings say.
+    """
     make = make_embedder or (lambda settings: build_embedder(settings, progress=progress))
     limits = LoadLimits(
         max_bytes=settings.max_upload_mb * MIB,
@@ -147,13 +155,29 @@ def open_library(
         memory_bytes=settings.parser_memory_mb * MIB,
         max_pages=MAX_PAGES,
     )
+    embedder = make(settings)
     return Library(
         settings.data_dir / "library",
-        embedder=make(settings),
+        embedder=embedder,
         count_tokens=count_tokens,
         chunk_min_tokens=settings.chunk_min_tokens,
         chunk_max_tokens=settings.chunk_max_tokens,
         limits=limits,
         remove_running_lines=not settings.keep_running_lines,
         reranker=build_reranker(settings),
+        store=store or open_chunk_store(settings, embedder),
     )
+
+
+def open_chunk_store(settings: Settings, embedder: Embedder | None) -> ChunkStore | None:
+    """The place for chunks and vectors by `--vector-url`; None where they are in the data folder.
+
+    Which documents there are is in the team's database, or else in a file of the data folder.
+    """
+    if settings.vector_url is None:
+        return None
+    url, database = settings.vector_url.get_secret_value(), settings.database_url
+    folder = settings.data_dir / "library"
+    folder.mkdir(parents=True, exist_ok=True)
+    catalogue = folder / CATALOGUE_FILE if database is None else database.get_secret_value()
+    return open_milvus_index(url, catalogue, embedder=embedder.name if embedder else "")

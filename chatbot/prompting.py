@@ -25,7 +25,7 @@ from chatbot.recalling import Recaller
 from chatbot.render import PieceEncoder
 from chatbot.settings import Settings
 from retrieval.pipeline import Library
-from retrieval.types import Passage
+from retrieval.types import IndexAwayError, Passage
 
 SUMMARY_SLACK = 1.5
 QUERY_CHARACTERS = 4000
@@ -39,6 +39,7 @@ class Found:
     passages: tuple[Passage, ...] = ()
     whole_scope: bool = False
     searched: bool = False
+    notices: tuple[Notice, ...] = ()
 
 
 class PromptBuilder:
@@ -92,7 +93,10 @@ class PromptBuilder:
         unfolded = self._unfolded_tokens(conversation, budget)
         room = budget.limit_tokens - self._required_tokens(shown, system_text)
         room -= passages_frame_tokens(language, self.encoder)
-        found = self._passages(query, conversation.document_ids, budget, room - unfolded)
+        try:
+            found = self._passages(query, conversation.document_ids, budget, room - unfolded)
+        except IndexAwayError as error:
+            found = Found(notices=(Notice("documents_away", str(error)),))
         recalled = self._recaller.recalled(
             conversation,
             asked,
@@ -116,7 +120,7 @@ class PromptBuilder:
             passages=found.passages,
             whole_scope=found.whole_scope,
             searched_documents=found.searched,
-            notices=notices,
+            notices=(*notices, *found.notices),
         )
         return assemble(request, self.encoder)
 

@@ -23,6 +23,8 @@ from chatbot.parts import (
 from chatbot.reply_queue import ReplyQueue
 from chatbot.settings import Settings
 from chatbot.store import Store
+from retrieval.chunk_store import ChunkStore
+from retrieval.milvus_index import MilvusIndex
 from retrieval.pipeline import Library
 
 
@@ -45,12 +47,18 @@ class Services:
         settings = self.settings.model_copy(update={"data_dir": folder})
         engine = OwnedEngine(self.engine, name)
         shared = settings.database_url is not None
+        documents = self.library.store
         return _joined(
             settings,
             engine,
             make_embedder=lambda _: self.library.embedder,
             queue=self.chat.queue,
             store=self.store.for_owner(f"person:{name}") if shared else None,
+            chunk_store=(
+                documents.for_owner(f"person:{name}")
+                if isinstance(documents, MilvusIndex)
+                else None
+            ),
         )
 
     def close(self) -> None:
@@ -83,6 +91,7 @@ def _joined(
     progress: Progress = ignore_progress,
     queue: ReplyQueue | None = None,
     store: Store | None = None,
+    chunk_store: ChunkStore | None = None,
 ) -> Services:
     with ExitStack() as stack:
         make_private(settings.data_dir)
@@ -95,6 +104,7 @@ def _joined(
             lambda text: len(ready.tokenizer.encode(text)),
             make_embedder=make_embedder,
             progress=progress,
+            store=chunk_store,
         )
         stack.callback(library.close)
         chat = Chat(

@@ -14,28 +14,25 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import psutil
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from retrieval.catalogue_database import CatalogueDatabase
+from retrieval.catalogue_numbers import count_terms, number_of, take
 from retrieval.catalogue_reading import CatalogueReading, Place
 from retrieval.catalogue_tables import (
     BATCHES,
     COUNTERS,
     DOCUMENTS,
     OWNERS,
-    TERMS,
     Batch,
     Written,
     document_row,
@@ -64,23 +61,17 @@ class Started:
 class Catalogue(CatalogueReading):
     """The documents of one owner. Thread-safe; several processes may use one database."""
 
-    def __init__(self, location: Path | str, owner: str = "") -> None:
-        database = CatalogueDatabase(location)
-        try:
-            self.library, number = _known(database, owner)
-        except BaseException:
-            database.close()
-            raise
-        super().__init__(database, number)
+    def __init__(self, database: CatalogueDatabase, owner: str = "") -> None:
+        super().__init__(database, number_of(database, owner))
         self._holder = f"{socket.gethostname()}/{os.getpid()}/{psutil.Process().create_time()}"
 
     def begin(self, n_chunks: int, n_windows: int, collection: str) -> Started:
         """Set numbers aside for a document's chunks, and its windows in `collection`."""
         with self._database.write() as connection:
-            number = _take(connection, "batch", 2)
+            number = take(connection, "batch", 2)
             batch, windows = Batch(number, CHUNKS), Batch(number + 1, collection)
-            first_chunk = _take(connection, "chunk", n_chunks)
-            first_window = _take(connection, "window", n_windows)
+            first_chunk = take(connection, "chunk", n_chunks)
+            first_window = take(connection, "window", n_windows)
             for new in (batch, windows):
                 self._list(connection, new, "writing")
         return Started(batch, windows, first_chunk, first_window)
@@ -119,7 +110,7 @@ class Catalogue(CatalogueReading):
             connection.execute(sa.insert(DOCUMENTS).values(**row, **more))
             change = Counter(written.counts)
             change.subtract(old or {})
-            self._count_terms(connection, change)
+            count_terms(connection, self.owner, change)
             if also:
                 also(info.id)
         return info
@@ -143,7 +134,7 @@ class Catalogue(CatalogueReading):
             if old is not None:
                 change: Counter[str] = Counter()
                 change.subtract(old)
-                self._count_terms(connection, change)
+                count_terms(connection, self.owner, change)
         if old is not None:
             self._database.empty_log()
         return old is not None
@@ -177,10 +168,6 @@ class Catalogue(CatalogueReading):
             self._lock(connection)
             ids = sa.select(DOCUMENTS.c.id).where(DOCUMENTS.c.owner == self.owner)
             action(set(connection.execute(ids).scalars()))
-
-    def close(self) -> None:
-        """Close the database. Later calls raise RetrievalError."""
-        self._database.close()
 
     @contextmanager
     def _changing(self) -> Iterator[sa.Connection]:
@@ -220,27 +207,6 @@ class Catalogue(CatalogueReading):
         self._list(connection, Batch(row[1], row[2]), "dead")
         return dict(json.loads(unpacked(row[3])))
 
-    def _count_terms(self, connection: sa.Connection, change: Counter[str]) -> None:
-        kind = sqlite if self._database.dialect == "sqlite" else postgresql
-        # In one order everywhere, so that no two processes wait for each other.
-        rows: list[dict[str, Any]] = [
-            {"owner": self.owner, "term": term, "chunks": count}
-            for term, count in sorted(change.items())
-            if count
-        ]
-        for begin in range(0, len(rows), TERMS_AT_ONCE):
-            some = rows[begin : begin + TERMS_AT_ONCE]
-            insert = kind.insert(TERMS).values(some)
-            total = TERMS.c.chunks + insert.excluded.chunks
-            keys = [TERMS.c.owner, TERMS.c.term]
-            connection.execute(insert.on_conflict_do_update(keys, set_={"chunks": total}))
-            gone = [row["term"] for row in some if row["chunks"] < 0]
-            if gone:
-                none_left = sa.and_(
-                    TERMS.c.owner == self.owner, TERMS.c.term.in_(gone), TERMS.c.chunks <= 0
-                )
-                connection.execute(sa.delete(TERMS).where(none_left))
-
     def _is_lost(self, row: sa.Row[Any]) -> bool:
         """Whether the process that writes a batch is gone: known on this machine, else by time."""
         host, number, started = row.holder.rsplit("/", 2)
@@ -250,31 +216,6 @@ class Catalogue(CatalogueReading):
             except psutil.NoSuchProcess:
                 return True
         return bool(time.time() - row.touched > ABANDONED_S)
-
-
-def _known(database: CatalogueDatabase, owner: str) -> tuple[str, int]:
-    """The id of the library that this database lists, and the number of an owner in it."""
-    kind = sqlite if database.dialect == "sqlite" else postgresql
-    first = {"library": secrets.randbits(60), "owner": 0, "batch": 0, "chunk": 0, "window": 0}
-    with database.write() as connection:
-        rows = [{"key": key, "value": value} for key, value in first.items()]
-        connection.execute(kind.insert(COUNTERS).values(rows).on_conflict_do_nothing())
-        of_owners = sa.select(COUNTERS).where(COUNTERS.c.key == "owner").with_for_update()
-        connection.execute(of_owners).one()
-        named = sa.select(OWNERS.c.number).where(OWNERS.c.name == owner)
-        number = connection.execute(named).scalar()
-        if number is None:
-            number = _take(connection, "owner", 1)
-            row = {"number": number, "name": owner, "generation": 0}
-            connection.execute(sa.insert(OWNERS).values(**row))
-        library = sa.select(COUNTERS.c.value).where(COUNTERS.c.key == "library")
-        return f"{connection.execute(library).scalar_one():015x}", number
-
-
-def _take(connection: sa.Connection, key: str, n: int) -> int:
-    """The first of `n` new numbers. Nobody else gets any before this transaction ends."""
-    more = sa.update(COUNTERS).where(COUNTERS.c.key == key).values(value=COUNTERS.c.value + n)
-    return int(connection.execute(more.returning(COUNTERS.c.value)).scalar_one()) - n + 1
 
 
 def ids_of(place: Place) -> Sequence[int]:

@@ -16,27 +16,25 @@ to carry it. The ranking is kept by asking for some more than wanted and orderin
 BM25 (see `bm25`). Milvus' own analysers would not find `서울` in `서울에서`.
 
 What a cluster needs: Milvus 2.4 or later (sparse vectors), reachable from all app processes, its
-own volume backed up together with the SQL database, and `--database-url`. Collections are named
-`chatbot_LIBRARY_...` and made at the first use; LIBRARY is a number in the SQL database, so that
-two installations may share a cluster.
+volume backed up together with the SQL database, and `--database-url`. Collections are made at the
+first use; their names have a number of the SQL database, so that installations may share a cluster.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from retrieval.catalogue import CHUNKS, Catalogue, Started
 from retrieval.catalogue_tables import Written
 from retrieval.chunk_store import Entry, Window
-from retrieval.milvus_collections import ROWS_AT_ONCE, MilvusCollections
-from retrieval.milvus_link import MilvusLink
+from retrieval.milvus_collections import ROWS_AT_ONCE
+from retrieval.milvus_place import MilvusPlace
 from retrieval.milvus_search import MilvusSearch
 from retrieval.milvus_tables import (
     chunk_rows,
-    terms_of_row,
+    counted,
     window_rows,
     windows_collection,
     with_weights,
@@ -46,28 +44,43 @@ from retrieval.types import CleanDocument, DocumentInfo, PageSpan, RetrievalErro
 _LOG = logging.getLogger(__name__)
 
 
+def open_milvus_index(
+    url: str, catalogue: Path | str, *, embedder: str = "", owner: str = ""
+) -> MilvusIndex:
+    """The documents of one owner. A server that does not answer is no fault until something is
+    asked of it; a file must be free."""
+    return MilvusIndex(MilvusPlace(url, catalogue), embedder=embedder, owner=owner)
+
+
 class MilvusIndex(MilvusSearch):
-    """A `ChunkStore` in Milvus. Thread-safe; many processes may use one server.
+    """A `ChunkStore` in Milvus, for the model `embedder`. Thread-safe; many processes may use one
+    server."""
 
-    `embedder` is the name of the model in use. `catalogue` is the file or URL of the SQL database.
-    A server that does not answer is no fault until something is asked; a file must be free.
-    """
+    def __init__(self, place: MilvusPlace, *, embedder: str = "", owner: str = "") -> None:
+        self._place = place
+        self._closed = False
+        place.hold()
+        try:
+            self._catalogue = Catalogue(place.database, owner)
+            super().__init__(self._catalogue, place.collections, embedder)
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
 
-    def __init__(
-        self, url: str, catalogue: Path | str, *, embedder: str = "", owner: str = ""
-    ) -> None:
-        self._link = MilvusLink(url)
-        self._catalogue: Catalogue = Catalogue(catalogue, owner)
-        collections = MilvusCollections(self._link, self._catalogue.library)
-        super().__init__(self._catalogue, collections, embedder)
+    def for_owner(self, owner: str) -> MilvusIndex:
+        """The documents of another owner, over the same connections; to be closed as well."""
+        return MilvusIndex(self._place, embedder=self._embedder, owner=owner)
+
+    def _begin(self) -> None:
         try:
             self._collections.prepare()
-            self._clean()
         except RetrievalError as error:
-            if self._link.address.is_file:
-                self.close()
+            if self._place.link.address.is_file:
                 raise
             _LOG.warning("%s", error)
+        else:
+            self._clean()
 
     # Writing
 
@@ -102,12 +115,7 @@ class MilvusIndex(MilvusSearch):
             first=started.first_chunk,
             document=info.id,
         )
-        counts: Counter[str] = Counter()
-        n_terms = 0
-        for row in rows:
-            terms = terms_of_row(row)
-            counts.update(terms.keys())
-            n_terms += terms.total()
+        counts, n_terms = counted(rows)
         _, known_chunks, known_terms = self._catalogue.totals()
         mean = (known_terms + n_terms) / max(1, known_chunks + len(rows))
         for begin in range(0, len(rows), ROWS_AT_ONCE):
@@ -173,8 +181,9 @@ class MilvusIndex(MilvusSearch):
 
     def close(self) -> None:
         """Let go of Milvus and of the database. Later calls raise RetrievalError."""
-        self._link.close()
-        self._catalogue.close()
+        closed, self._closed = self._closed, True
+        if not closed:
+            self._place.release()
 
     # Reading
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from retrieval.slow_imports import SLOW_IMPORTS
-from retrieval.types import RetrievalError
+from retrieval.types import IndexAwayError, RetrievalError
 
 FILE_SUFFIX = ".db"
 CONNECT_S = 5.0
@@ -102,7 +102,7 @@ class MilvusLink:
         except (MilvusException, RpcError, ConnectionError) as error:
             if _is_away(error):
                 self._drop(client)
-                raise RetrievalError(self._away()) from error
+                raise IndexAwayError(self._away()) from error
             message = f"Milvus at {self.address.shown} refused a request ({_reason(error)})."
             raise RetrievalError(message) from error
 
@@ -121,7 +121,7 @@ class MilvusLink:
                 raise RetrievalError(message)
             if self._client is None:
                 if time.monotonic() < self._rest_until:
-                    raise RetrievalError(self._away())
+                    raise IndexAwayError(self._away())
                 try:
                     self._client = _open(self.address)
                 except RetrievalError:
@@ -166,7 +166,7 @@ def _open(address: Address) -> Any:
         if not address.is_file:
             reason = _reason(error)
             if _is_away(error):
-                raise RetrievalError(away_sentence(address)) from error
+                raise IndexAwayError(away_sentence(address)) from error
             message = f"Milvus at {address.shown} lets nobody in ({reason}); see --vector-url."
             raise RetrievalError(message) from error
         _release_file(address)

@@ -111,6 +111,17 @@ def with_weights(rows: Iterable[Row], mean_length: float) -> list[Row]:
     return made
 
 
+def counted(rows: Iterable[Row]) -> tuple[Counter[str], int]:
+    """In how many of the chunks each term stands, and how many terms they have in all."""
+    counts: Counter[str] = Counter()
+    n_terms = 0
+    for row in rows:
+        terms = terms_of_row(row)
+        counts.update(terms.keys())
+        n_terms += terms.total()
+    return counts, n_terms
+
+
 def terms_of_row(row: Row) -> Counter[str]:
     """How often each term stands in a chunk, its file name and its context."""
     return Counter([*row["head"].split(), *row["body"].split()])

@@ -147,6 +147,11 @@ class Library:
         """What makes the vectors; others may use it too."""
         return self._embedder
 
+    @property
+    def store(self) -> ChunkStore:
+        """Where documents, chunks and vectors are kept."""
+        return self._index
+
     def documents(self) -> list[DocumentInfo]:
         """All documents, oldest first."""
         return self._index.documents()

@@ -27,6 +27,10 @@ class IndexMismatchError(RetrievalError):
     """An index was made by another embedding model than the one in use."""
 
 
+class IndexAwayError(RetrievalError):
+    """The place of the documents does not answer for now; what it holds is safe."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page (sheet, slide) as a loader gives it. `number` counts from 1; None: no pages."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from retrieval.chunk_store import ChunkStore
 from retrieval.embed import ScriptedEmbedder
-from retrieval.milvus_index import MilvusIndex
+from retrieval.milvus_index import open_milvus_index
 from retrieval.pipeline import Library
 
 
@@ -17,7 +17,7 @@ def open_library(folder: Path, vector_url: str = "") -> Library:
     embedder = ScriptedEmbedder(dimensions=32)
     store: ChunkStore | None = None
     if vector_url:
-        store = MilvusIndex(vector_url, folder / "catalogue.db", embedder=embedder.name)
+        store = open_milvus_index(vector_url, folder / "catalogue.db", embedder=embedder.name)
     return Library(
         folder,
         embedder=embedder,

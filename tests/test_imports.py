@@ -18,9 +18,9 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
     "clean", "chunk", "embed", "chunk_store", "vectors", "database", "tables", "stored",
-    "keywords", "index", "bm25", "catalogue_tables", "catalogue_database", "catalogue_reading",
-    "catalogue", "milvus_link", "milvus_tables", "milvus_collections", "milvus_search",
-    "milvus_index", "ranking", "search",
+    "keywords", "index", "bm25", "catalogue_tables", "catalogue_database", "catalogue_numbers",
+    "catalogue_reading", "catalogue", "milvus_link", "milvus_tables", "milvus_collections",
+    "milvus_search", "milvus_place", "milvus_index", "ranking", "search",
     "rerank", "units", "narrow", "context", "align", "unpack", "files", "ingest", "pipeline",
 )  # fmt: skip
 
