@@ -56,6 +56,8 @@ def main(arguments: Sequence[str], console: Console) -> int:
         settings = load_settings(flags_of(namespace))
         debug = settings.debug
         logging.basicConfig(stream=console.err, level=logging.INFO if debug else logging.CRITICAL)
+        # Before there are threads, which would each get a place of their own in memory.
+        importlib.import_module("chatbot.engine.process_memory").share_one_arena()
         command = importlib.import_module(f"chatbot.commands.{name}")
         if settings.prompts_dir is not None:
             importlib.import_module("chatbot.parts").use_prompts(settings)

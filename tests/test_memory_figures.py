@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -90,3 +92,33 @@ def test_an_engine_that_is_still_loading_knows_the_process_alone() -> None:
     assert list(ready.memory().kv_by_conversation) == ["a"]
     ready.close()
     engine.close()
+
+
+THREADS = """
+from threading import Thread
+from chatbot.engine.process_memory import give_back_freed, process_bytes, share_one_arena
+if {shared}:
+    share_one_arena()
+bytearray(30 << 20)  # from now on the C library keeps more of what is freed
+before = process_bytes()
+for _ in range(4):
+    thread = Thread(target=lambda: [bytearray(60_000) for _ in range(400)])
+    thread.start()
+    thread.join()
+give_back_freed()
+print(process_bytes() - before)
+"""
+
+
+def kept_by_threads(*, shared: bool) -> int:
+    code = THREADS.format(shared=shared)
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(child.stdout)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
+def test_what_threads_freed_goes_back_to_the_machine() -> None:
+    apart = kept_by_threads(shared=False)
+    if apart < 4 * MIB:
+        pytest.skip("this C library keeps nothing of what threads freed")
+    assert kept_by_threads(shared=True) < apart / 4

@@ -25,6 +25,7 @@ from chatbot.engine.memory import (
 )
 from chatbot.engine.models import ModelFiles, locate, read_config
 from chatbot.engine.planning import advice, best_plan, chosen_weights, too_many_replies
+from chatbot.engine.process_memory import share_one_arena
 from chatbot.engine.window import checked_window
 from chatbot.errors import ModelError, SettingsError
 from chatbot.settings import Settings
@@ -78,6 +79,7 @@ def load_model(
     from chatbot.engine.read_weights import read_weights
 
     library_logging.disable_progress_bar()
+    share_one_arena()
     if settings.threads:
         torch.set_num_threads(settings.threads)
     on_cuda = chosen_device(settings) == "cuda"
