@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from chatbot.api.keys import FILE, Limits, add_key
 from chatbot.engine.base import Engine
 from chatbot.engine.scripted import Scripted, ScriptedEngine, ScriptedReply
@@ -39,10 +41,18 @@ class Api(Site):
     ) -> None:
         make = engine or (lambda: ScriptedEngine(script, window_tokens=2048))
         super().__init__(folder, engine=make, api=True, **settings)
+        # Making one client takes longer than many requests: it reads all certificates.
+        self.plain = httpx.Client(
+            base_url=self.base_url, trust_env=False, verify=False, timeout=30.0
+        )
 
     @property
     def base_url(self) -> str:
         return f"{self.url}v1"
+
+    def close(self) -> None:
+        self.plain.close()
+        super().close()
 
     def key(self, name: str, user: str = "", limits: Limits = FREE) -> str:
         path = self.settings.data_dir / FILE
