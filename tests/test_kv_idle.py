@@ -201,3 +201,28 @@ def test_the_setting_chooses(model: Any) -> None:
     assert isinstance(form("keep"), AsTheyAre)
     assert isinstance(form("int8"), InEightBit)
     assert isinstance(form("cpu"), AsTheyAre)  # it is there already
+
+
+def test_a_cache_that_comes_back_takes_no_more_than_its_loan() -> None:
+    """However much room it had: little of it may be used again, and the bound has no more."""
+    away, model = Far(), tiny_model()
+    engine, store = engine_with(model, away, tokens=640)
+    long = (*SYSTEM, *(n % 200 for n in range(300)))
+    reply(engine, long, "a")
+    reply(engine, SYSTEM, "b")
+    assert store.figures().moved_bytes
+    with store.lend("a", long[:250], total_tokens=251):
+        (lease,) = store._lent
+        assert lease.reused_tokens == 249
+        assert cache_bytes(lease.cache) <= lease.reserved_bytes < 6 * 64 * BYTES_PER_TOKEN
+        figures = store.figures()
+        assert figures.total_bytes <= figures.bound_bytes
+
+
+def test_moved_rows_leave_unused_room_behind() -> None:
+    rows = Rows(torch.zeros(1, 2, 1, 4))
+    rows.append(torch.ones(1, 2, 70, 4), room_tokens=640)
+    held = rows.held.clone()
+    rows.move(torch.device("cpu"))
+    assert rows.n_bytes == 128 * 2 * 4 * 4
+    assert torch.equal(rows.held, held)

@@ -87,6 +87,59 @@ def test_a_stopped_call_leaves_the_cache_as_before(model: Any) -> None:
     )
 
 
+def test_a_token_read_by_our_own_step_is_stopped_between_layers(model: Any) -> None:
+    from chatbot.engine.decode import StopGate, Stopped
+    from chatbot.engine.llama_step import llama_step
+
+    model.one_token = llama_step(model)
+    try:
+        gate = StopGate(model)
+        reader = Reader(model, new_cache(model), ())
+        reader.read(PROMPT[:20])
+        calls = iter([False, True])
+        gate.watch(lambda: next(calls))
+        with pytest.raises(Stopped):
+            reader.read(PROMPT[20:21])
+        gate.unwatch()
+        assert [layer.get_seq_length() for layer in reader.cache.layers] == [20, 20]
+        again = reader.read(PROMPT[20:21])
+    finally:
+        del model.one_token
+    right = model(torch.tensor([PROMPT[:21]])).logits[0, -1]
+    torch.testing.assert_close(again, right, atol=1e-2, rtol=0)
+
+
+def test_closing_the_engine_ends_a_reply_and_waits_for_no_abandoned_one(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbot.engine.local.CLOSE_WAIT_S", 0.2)
+    engine = tiny_engine(model)
+    abandoned = engine.generate(PROMPT, SamplingParams(max_tokens=300))
+    next(abandoned)
+    engine.close()
+    assert engine.status.state == "failed"
+    assert finished(abandoned).finish == "cancelled"
+
+
+def test_closing_the_engine_stops_a_reply_that_is_read() -> None:
+    engine = tiny_engine(tiny_model())
+    began, ends = threading.Event(), []
+
+    def read() -> None:
+        for event in engine.generate(PROMPT, SamplingParams(max_tokens=400)):
+            began.set()
+            time.sleep(0.02)
+            if isinstance(event, Finished):
+                ends.append(event)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    assert began.wait(60)
+    engine.close()
+    thread.join(60)
+    assert [end.finish for end in ends] == ["cancelled"]
+
+
 @pytest.mark.parametrize("events_taken", [0, 1, 8])
 def test_closing_the_iterator_frees_the_engine(
     engine: TransformersEngine, events_taken: int

@@ -12,11 +12,14 @@ from tiny_llama import END_ID, PROMPT, LetterTokenizer, finished, reply, tiny_en
 
 from chatbot.engine.base import Finished, SamplingParams, TextDelta
 from chatbot.engine.decode import Stopped
+from chatbot.engine.device_memory import Memory
 from chatbot.engine.kv_none import UncachedReader
 from chatbot.engine.local import TransformersEngine
 from chatbot.engine.local_samples import SHORT_TOKENS, draw, samples_of
+from chatbot.engine.memory_watch import MARGIN_BYTES, Needs
 from chatbot.engine.text_stream import TextStream
 from chatbot.engine.votes import majority, normalised
+from chatbot.errors import OutOfMemoryError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -233,3 +236,39 @@ def test_no_answer_at_all() -> None:
     with pytest.raises(ValueError, match="no answers"):
         majority([None, None])
     assert normalised("  The\n Answer ") == "the answer"
+
+
+def test_the_guard_counts_the_whole_prompt(model: Any) -> None:
+    """Without a cache all of it goes through each layer at once, not a piece."""
+    loaded = tiny_engine(model)._loaded
+    assert loaded is not None
+    needs = Needs(loaded.figures, "none", 4, loaded.piece_tokens)
+    free = needs.piece_bytes(loaded.piece_tokens, 0) + MARGIN_BYTES  # enough for one piece
+    assert free < needs.piece_bytes(len(PROMPT), 0, cached=False) + MARGIN_BYTES
+    engine = TransformersEngine(
+        replace(loaded, with_cache=False), LetterTokenizer(), free=lambda: Memory(free, free)
+    )
+    with pytest.raises(OutOfMemoryError):
+        reply(engine)
+
+
+def test_several_samples_only_where_they_fit(model: Any) -> None:
+    loaded = tiny_engine(model)._loaded
+    assert loaded is not None
+    loaded = replace(loaded, with_cache=False, samples=5)
+    needs = Needs(loaded.figures, "none", 4, loaded.piece_tokens)
+    read: list[int] = []
+    model.register_forward_pre_hook(
+        lambda _, given, options: read.append(len(options["input_ids"])), with_kwargs=True
+    )
+    for samples in (1, 5):
+        tokens = samples * (len(PROMPT) + SHORT_TOKENS)
+        free = needs.piece_bytes(0, tokens, cached=False) + MARGIN_BYTES
+        engine = TransformersEngine(
+            loaded,
+            LetterTokenizer(),
+            free=lambda n=free: Memory(n, n),  # type: ignore[misc]
+        )
+        params = SamplingParams(max_tokens=4, temperature=1.0, seed=1)
+        finished(engine.generate(PROMPT, params, conversation_id="a"))
+        assert (max(read) > 1) == (samples > 1)

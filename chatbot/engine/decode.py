@@ -140,7 +140,12 @@ class Reader:
 
     def _read_one(self, step: LlamaStep, token_id: int) -> torch.Tensor:
         """As the model itself, with less around the computation."""
-        logits = step(token_id, self.cache, self._position)
+        held = len(self._ids) - self.dropped_tokens
+        try:
+            logits = step(token_id, self.cache, self._position)
+        except Stopped:
+            truncate(self.cache, held)
+            raise
         self._ids.append(token_id)
         self._position += 1
         return logits
@@ -171,7 +176,10 @@ class StopGate:
     def __init__(self, model: Any) -> None:
         self._stopped: Callable[[], bool] = _never
         for layer in decoder_layers(model):
-            layer.register_forward_pre_hook(self._check)
+            layer.register_forward_pre_hook(lambda *_: self.check())
+        step = getattr(model, "one_token", None)
+        if step is not None:
+            step.before_layer = self.check
 
     def watch(self, stopped: Callable[[], bool]) -> None:
         """Ask `stopped` before each layer from now on."""
@@ -181,7 +189,8 @@ class StopGate:
         """Ask nobody any more."""
         self._stopped = _never
 
-    def _check(self, module: Any, arguments: Any) -> None:
+    def check(self) -> None:
+        """Raises Stopped when it is time."""
         if self._stopped():
             raise Stopped
 

@@ -5,6 +5,8 @@ Knows nothing of what is locked.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,14 +30,21 @@ class FairLock:
         self._changed = Condition()
         self._queue: list[Ticket] = []
 
-    def acquire(self, stop: Event | None = None, *, alone: bool = False) -> Ticket | None:
-        """Wait for the turn; None when `stop` was set first. `alone` waits for all others."""
+    def acquire(
+        self, stop: Event | None = None, *, alone: bool = False, timeout_s: float = math.inf
+    ) -> Ticket | None:
+        """Wait for the turn; None when `stop` was set or the time was up first.
+
+        `alone` waits for all others.
+        """
         ticket = Ticket(alone)
+        until_s = time.monotonic() + timeout_s
         with self._changed:
             self._queue.append(ticket)
             try:
                 while not self._may_enter(ticket):
-                    if stop is not None and stop.is_set():
+                    given_up = stop is not None and stop.is_set()
+                    if given_up or time.monotonic() >= until_s:
                         self._leave(ticket)
                         return None
                     self._changed.wait(_POLL_S)

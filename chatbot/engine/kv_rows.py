@@ -47,8 +47,9 @@ class Rows:
             self._resize(self.tokens)
 
     def move(self, device: torch.device) -> None:
-        """Hold the same in the memory of another device."""
-        self._storage = self._storage.to(device)
+        """Hold the same in the memory of another device, without storage that is not used."""
+        used = self._storage[:, :, : capacity_tokens(self.tokens)]
+        self._storage = used.to(device, copy=True)
 
     def _resize(self, tokens: int) -> None:
         batch, heads, _, width = self._storage.shape

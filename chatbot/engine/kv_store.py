@@ -121,6 +121,7 @@ class PrefixStore:
             reused = reusable_tokens(held.token_ids, prompt_ids) if held else 0
             if held and not (reused and _cut(held.cache, reused)):
                 held, reused = None, 0
+            # One that rested comes back without room that it does not use.
             least = cache_bytes(held.cache) if held and not held.resting.is_changed else 0
             limit = self._make_room(len(prompt_ids), total_tokens, least, conversation_id)
             if held and held.resting.is_changed:

@@ -41,7 +41,11 @@ class _Block:
 
 
 class LlamaStep:
-    """See the module. Made by `llama_step`; the cache's layers must be of our own kinds."""
+    """See the module. Made by `llama_step`; the cache's layers must be of our own kinds.
+
+    `before_layer` is called before each layer and may raise; the layers then hold different
+    numbers of tokens, and whoever called cuts them.
+    """
 
     def __init__(self, model: Any) -> None:
         decoder, config = model.model, model.config
@@ -54,13 +58,17 @@ class LlamaStep:
         self._key_heads = config.num_key_value_heads
         self._width = decoder.layers[0].self_attn.head_dim
         self._feed = config.intermediate_size
+        self.before_layer: Callable[[], None] | None = None
 
     @torch.inference_mode()
     def __call__(self, token_id: int, cache: Any, position: int) -> torch.Tensor:
         """Read a token into the cache; logits of shape (vocabulary,) after it, in 32 bit."""
         row = self._embed(torch.tensor([token_id]))[0].float()
         cos, sin = self._rotation(position)
+        ask = self.before_layer
         for block, layer in zip(self._blocks, cache.layers, strict=True):
+            if ask is not None:
+                ask()
             normed, factor = block.before_attention.split(row)
             projected = block.queries_keys_values(normed, factor)
             found = self._attention(block, layer, projected, cos, sin)

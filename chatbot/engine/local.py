@@ -39,6 +39,9 @@ from chatbot.errors import EngineError, InputError
 from chatbot.messages import MemoryFigures, Usage
 from chatbot.settings import Settings
 
+CLOSE_WAIT_S = 10.0
+"""For replies to end once they were told to; a layer or a token takes a fraction of it."""
+
 
 class LoadReport(Protocol):
     """Who is told how the load goes, and given the tokenizer as soon as it is there."""
@@ -85,6 +88,7 @@ class TransformersEngine:
             on_cuda=on_cuda,
         )
         self._steps_taken: Counter[str] = Counter()
+        self._closing = Event()
         self._stop_ids = tokenizer.chat_format.stop_ids | frozenset(loaded.end_ids)
         self._turn = ModelTurn(StopGate(loaded.model))
 
@@ -147,7 +151,8 @@ class TransformersEngine:
         try:
             self._meter.begin(self._store.figures().total_bytes)
             stream = TextStream(self._tokenizer, params.stop)
-            reply = ReplyState(prompt, params, stream, stop.is_set)
+            stopped = _any_set(stop, self._closing)
+            reply = ReplyState(prompt, params, stream, stopped)
             yield from LocalReply(self._workshop(), reply, conversation_id, ladder).events()
         finally:
             try:
@@ -185,12 +190,19 @@ class TransformersEngine:
         return self._meter.figures(kv.total_bytes, kv.bound_bytes, kv.by_conversation)
 
     def close(self) -> None:
-        """Free the model once the replies in the making have ended. Idempotent."""
-        with self._places.held(alone=True):
-            self._loaded = None
-            self._turn = ModelTurn(NoGate())
-            self._store.clear()
-            release_memory()
+        """Stop the replies in the making and free the model. Idempotent.
+
+        A reply that nobody reads on would never end, so there is a limit to the wait; its part of
+        the model is freed with its iterator.
+        """
+        self._closing.set()
+        place = self._places.acquire(alone=True, timeout_s=CLOSE_WAIT_S)
+        self._loaded = None
+        self._turn = ModelTurn(NoGate())
+        self._store.clear()
+        release_memory()
+        if place is not None:
+            self._places.release(place)
 
     def _workshop(self) -> Workshop:
         if self._loaded is None:
@@ -219,3 +231,7 @@ class TransformersEngine:
                 f"the window of {window} by {excess}; shorten the prompt or the reply."
             )
             raise InputError(message)
+
+
+def _any_set(*events: Event) -> Callable[[], bool]:
+    return lambda: any(event.is_set() for event in events)

@@ -27,7 +27,7 @@ from chatbot.engine.ladder import (
     steps_of,
     stopped_notice,
 )
-from chatbot.engine.local_samples import draw, samples_of, settle
+from chatbot.engine.local_samples import SHORT_TOKENS, draw, samples_of, settle
 from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.sampling import TokenChooser
 from chatbot.engine.workshop import Workshop, can_quantize, release_memory
@@ -53,6 +53,8 @@ class LocalReply:
         self._conversation_id = conversation_id
         self._caller_shrinks = ladder is not None
         self._taken: list[str] = list(ladder or ())
+        self._cached = True
+        """Whether the attempt that runs has a cache."""
 
     def events(self) -> Iterator[EngineEvent]:
         """See `Engine.generate`."""
@@ -99,12 +101,13 @@ class LocalReply:
             total_tokens=total_tokens,
             with_cache=way.with_cache,
         ) as lease:
+            self._cached = lease.cache is not None
             reader = self._reader(lease, way)
             reply.cached_tokens = lease.reused_tokens
             finish: Finish | None = "cancelled"
             try:
                 logits = yield from self._prefill(reader, way.piece_tokens)
-                finish = yield from self._answer(lease, reader, logits)
+                finish = yield from self._answer(reader, logits)
             except Stopped:
                 pass
             except GeneratorExit:
@@ -129,6 +132,7 @@ class LocalReply:
         other = way.with_cache and way.cache != loaded.plan.cache
         if other and lease.cache is not None and not lease.reused_tokens:
             lease.cache = new_cache(loaded.model, way.cache)
+            lease.is_exact = False  # a fresh start would have the usual kind
         if lease.cache is not None:
             reserve(lease.cache, lease.limit_tokens)
         return lease.reader(loaded.model)
@@ -148,7 +152,9 @@ class LocalReply:
         pieces = reader.prefill(reply.prompt_ids, piece_tokens=piece_tokens)
         done = reply.cached_tokens
         while done < total:
-            shop.watch.before_reading(min(piece_tokens, total - done), done)
+            # Without a cache there is one piece, of all.
+            piece = min(piece_tokens, total - done) if self._cached else total
+            shop.watch.before_reading(piece, done, cached=self._cached)
             with shop.turn.call(reply.stopped):
                 done, logits = next(pieces)
             if done == total:
@@ -159,11 +165,14 @@ class LocalReply:
         return logits
 
     def _answer(
-        self, lease: Lease, reader: TokenReader, logits: torch.Tensor
+        self, reader: TokenReader, logits: torch.Tensor
     ) -> Generator[EngineEvent, None, Finish]:
         """Write token by token; without a cache, a short answer may be settled by a majority."""
         shop, reply, number = self._shop, self._reply, self._shop.loaded.samples
-        if lease.cache is not None or number < 2 or self._conversation_id is None:
+        alone = self._cached or number < 2 or self._conversation_id is None
+        # All samples are read at once.
+        longest = len(reply.prompt_ids) + SHORT_TOKENS
+        if alone or not shop.watch.can_read_again(number * longest):
             return (yield from self._decode(reader, logits))
         samples = samples_of(reply.params, number, reply.stream.fresh, shop.stop_ids, logits.device)
         model, prompt = shop.loaded.model, reply.prompt_ids
@@ -200,7 +209,8 @@ class LocalReply:
             if reply.completion_tokens == reply.params.max_tokens:
                 return "length"
             if reply.completion_tokens % LOOK_EVERY_TOKENS == 0:
-                shop.watch.before_reading(1, len(reply.prompt_ids) + reply.completion_tokens)
+                held = len(reply.prompt_ids) + reply.completion_tokens
+                shop.watch.before_reading(1, held, cached=self._cached)
             with shop.turn.call(reply.stopped):
                 logits = reader.read((token,))
         return "cancelled"

@@ -189,19 +189,26 @@ def kv_bytes_per_token(figures: ModelFigures, cache: CacheKind) -> int:
 
 
 def working_bytes(
-    figures: ModelFigures, piece_tokens: int, window_tokens: int, value_bytes: int = 2
+    figures: ModelFigures,
+    piece_tokens: int,
+    window_tokens: int,
+    value_bytes: int = 2,
+    *,
+    cached: bool = True,
 ) -> int:
     """Peak of one piece of prefill at the end of a full window, beside weights and cache.
 
     Counted: hidden states, the feed-forward's two branches, one layer's keys and values copied
-    and repeated for all heads, the mask, and the last row's logits, also in float32.
+    and repeated for all heads, the mask, and the last row's logits, also in float32. Without a
+    cache the whole window goes through each layer at once, which needs no mask; only the
+    feed-forward is computed in pieces.
     """
     piece = min(piece_tokens, window_tokens)
-    hidden = 6 * piece * figures.hidden * value_bytes
+    hidden = 6 * (piece if cached else window_tokens) * figures.hidden * value_bytes
     feed_forward = 3 * piece * figures.intermediate * value_bytes
     vectors = 2 * window_tokens * (figures.kv_heads + figures.heads)
     copied = vectors * figures.head_dim * value_bytes
-    mask = value_bytes * piece * window_tokens
+    mask = value_bytes * piece * window_tokens if cached else 0
     logits = figures.vocabulary * (value_bytes + 4 + 4)
     return hidden + feed_forward + copied + mask + logits
 
@@ -251,15 +258,13 @@ def plan_bytes_left(plan: MemoryPlan) -> int:
 
 
 def _working_bytes(figures: ModelFigures, request: PlanRequest, window_tokens: int) -> int:
-    """Without a cache the whole window goes through each layer at once, which needs no mask; only
-    the feed-forward is computed in pieces."""
-    in_pieces = working_bytes(figures, request.piece_tokens, window_tokens, request.value_bytes)
-    if request.cache != "none":
-        return in_pieces
-    piece = min(request.piece_tokens, window_tokens)
-    mask = piece * window_tokens
-    more_hidden = 6 * (window_tokens - piece) * figures.hidden
-    return in_pieces + request.value_bytes * (more_hidden - mask)
+    return working_bytes(
+        figures,
+        request.piece_tokens,
+        window_tokens,
+        request.value_bytes,
+        cached=request.cache != "none",
+    )
 
 
 def _output_rows(figures: ModelFigures) -> int:

@@ -33,18 +33,27 @@ class Needs:
 
     def window_bytes(self, window_tokens: int) -> int:
         """Cache and work of a full window."""
-        return window_tokens * self._per_token() + self._work(self.piece_tokens, window_tokens)
+        cached = self.cache != "none"
+        work = self._work(self.piece_tokens, window_tokens, cached=cached)
+        return window_tokens * self._per_token() + work
 
-    def piece_bytes(self, new_tokens: int, held_tokens: int) -> int:
-        """Cache and work of reading some tokens behind those that are held."""
-        work = self._work(new_tokens, held_tokens + new_tokens)
-        return new_tokens * self._per_token() + work
+    def piece_bytes(self, new_tokens: int, held_tokens: int, *, cached: bool = True) -> int:
+        """Cache and work of reading some tokens behind those that are held.
+
+        Without a cache those are read again with them.
+        """
+        tokens = held_tokens + new_tokens
+        if not cached:
+            return self._work(self.piece_tokens, tokens, cached=False)
+        return new_tokens * self._per_token() + self._work(new_tokens, tokens)
 
     def _per_token(self) -> int:
         return kv_bytes_per_token(self.figures, self.cache)
 
-    def _work(self, new_tokens: int, window_tokens: int) -> int:
-        return working_bytes(self.figures, new_tokens, window_tokens, self.value_bytes)
+    def _work(self, piece_tokens: int, window_tokens: int, *, cached: bool = True) -> int:
+        return working_bytes(
+            self.figures, piece_tokens, window_tokens, self.value_bytes, cached=cached
+        )
 
 
 def fitting_window(needs: Needs, *, available_bytes: int, full: int, now: int) -> int:
@@ -91,15 +100,19 @@ class MemoryWatch:
         """What so long a prompt and reply need beside the weights."""
         return self._needs.window_bytes(window_tokens)
 
-    def before_reading(self, new_tokens: int, held_tokens: int) -> None:
+    def before_reading(self, new_tokens: int, held_tokens: int, *, cached: bool = True) -> None:
         """Raises MemoryIsShort when reading so many tokens would come near the limit."""
-        if not self._guards_steps:
-            return
-        needed = self._needs.piece_bytes(new_tokens, held_tokens) + MARGIN_BYTES
-        if self._free().available_bytes >= needed:
-            return
-        give_back_freed()
-        free_bytes = self._free().available_bytes
-        if free_bytes < needed:
-            message = f"{gib(free_bytes)} are free and the next step may take {gib(needed)}"
+        needed = self._needs.piece_bytes(new_tokens, held_tokens, cached=cached) + MARGIN_BYTES
+        if not self._has(needed):
+            message = f"{gib(self.free_bytes)} are free and the next step may take {gib(needed)}"
             raise MemoryIsShort(message)
+
+    def can_read_again(self, tokens: int) -> bool:
+        """Whether so many tokens can be read at once without a cache."""
+        return self._has(self._needs.piece_bytes(0, tokens, cached=False) + MARGIN_BYTES)
+
+    def _has(self, needed_bytes: int) -> bool:
+        if not self._guards_steps or self.free_bytes >= needed_bytes:
+            return True
+        give_back_freed()
+        return self.free_bytes >= needed_bytes
