@@ -1,126 +1,29 @@
-"""A PostgreSQL server of the tests' own: in a temporary folder, on a Unix socket, for one run.
+"""Stores of both kinds for tests: a file, and a PostgreSQL server that the tests start themselves.
 
-Debian's server, 15 or newer, which scripts/tools.sh installs; tests are skipped, with the reason,
-where there is none.
+Debian's server, which scripts/tools.sh installs; tests are skipped, with the reason, without it.
 """
 
 from __future__ import annotations
 
-import itertools
-import os
-import pwd
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-USER = "postgres"
-# Nothing here has to outlive the run, so nothing is forced onto the disk.
-QUICK = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=60"
-_numbers = itertools.count()
-
-
-@dataclass(frozen=True)
-class PostgresServer:
-    """A running server. `folder` holds its socket and its data."""
-
-    folder: Path
-    programs: Path
-
-    def url(self, schema: str) -> str:
-        """A database URL in which all tables are in a schema of their own."""
-        return f"postgresql://{USER}@/postgres?host={self.folder}&options=-csearch_path%3D{schema}"
-
-    def fresh(self) -> str:
-        """The URL of a place that holds nothing yet."""
-        schema = f"t{os.getpid()}_{next(_numbers)}"
-        self.run(f"CREATE SCHEMA {schema}")
-        return self.url(schema)
-
-    def run(self, statement: str) -> str:
-        """What psql prints for a statement."""
-        command = [self.programs / "psql", "-h", self.folder, "-U", USER, "-d", "postgres"]
-        options = ["-v", "ON_ERROR_STOP=1", "-Atqc", statement]
-        done = subprocess.run(
-            [*map(str, command), *options], capture_output=True, text=True, check=True, timeout=60
-        )
-        return done.stdout.strip()
-
-    def start(self) -> None:
-        self._control("start", "-w", "-l", str(self.folder / "log"), "-o", self._options())
-
-    def stop(self) -> None:
-        self._control("stop", "-m", "immediate")
-
-    def make(self) -> None:
-        """Lay out an empty database in the folder."""
-        words = ["-D", self._data(), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync"]
-        # A language whose order is not that of code points, as servers usually have.
-        language = ["--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"]
-        self._as_nobody([str(self.programs / "initdb"), *words, *language])
-
-    def _control(self, action: str, *options: str) -> None:
-        self._as_nobody([str(self.programs / "pg_ctl"), action, "-s", "-D", self._data(), *options])
-
-    def _data(self) -> str:
-        return str(self.folder / "data")
-
-    def _options(self) -> str:
-        return f"-k {self.folder} -c listen_addresses='' {QUICK}"
-
-    def _as_nobody(self, command: list[str]) -> None:
-        """Run as a user who is not root: the server refuses root."""
-        if os.geteuid() == 0:
-            command = ["setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", *command]
-        # The server keeps what it inherits, so its output goes to a file.
-        with (self.folder / "output").open("ab") as output:
-            subprocess.run(
-                command,
-                cwd=self.folder,
-                env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
-                stdout=output,
-                stderr=output,
-                check=True,
-                timeout=120,
-            )
-
-
-def find_programs() -> Path | None:
-    """The folder with initdb and pg_ctl, the newest version first."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: int(p.parent.name))
-    on_path = shutil.which("initdb")
-    candidates = [*reversed(folders), *([Path(on_path).parent] if on_path else [])]
-    return next((folder for folder in candidates if (folder / "initdb").exists()), None)
+from benchmarks.postgres_server import PostgresServer, own_server
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A running server, empty at first."""
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("needs a PostgreSQL server: apt-get install postgresql")
     pytest.importorskip("psycopg", reason="needs psycopg: pip install -r requirements-team.txt")
-    # The path of a socket may have about 100 characters, too few for pytest's own folders.
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    server = PostgresServer(folder, programs)
-    try:
-        if os.geteuid() == 0:
-            try:
-                owner = pwd.getpwnam(USER)
-            except KeyError:
-                pytest.skip("needs the user postgres, since the server refuses root")
-            os.chown(folder, owner.pw_uid, owner.pw_gid)
-        folder.chmod(0o755)
-        server.make()
-        server.start()
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(own_server())
+        except LookupError as error:
+            pytest.skip(str(error))
         yield server
-        server.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(name="place", params=["sqlite", "postgresql"])
