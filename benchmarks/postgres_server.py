@@ -51,8 +51,9 @@ class PostgresServer:
     def start(self) -> None:
         self._control("start", "-w", "-l", str(self.folder / "log"), "-o", self._options())
 
-    def stop(self) -> None:
-        self._control("stop", "-m", "immediate")
+    def stop(self, mode: str = "fast") -> None:
+        """End it: "immediate" is quick, and loses what was written last."""
+        self._control("stop", "-m", mode)
 
     def make(self) -> None:
         """Lay out an empty database in the folder."""
@@ -118,6 +119,6 @@ def own_server() -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            server.stop()
+            server.stop("immediate")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

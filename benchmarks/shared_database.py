@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -61,7 +61,8 @@ class Process:
         self._waiting: dict[int, SimpleQueue[dict[str, Any] | None]] = {}
         self._numbers = itertools.count()
         self.is_dead = False
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def ask(self, conversation: str, question: str, *, is_again: bool) -> dict[str, Any] | None:
         """The answer, or None when the process died first."""
@@ -84,6 +85,11 @@ class Process:
     def __exit__(self, *_: object) -> None:
         self.kill()
         self._child.wait()
+        self._listener.join()
+        for pipe in (self._child.stdin, self._child.stdout):
+            with suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
 
     def kill(self) -> None:
         self._child.kill()
