@@ -101,12 +101,14 @@ def settled(way: Way, prompt_ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(prompt_ids) if settle is None else tuple(settle(prompt_ids))
 
 
-_NON_ASCII = re.compile(r"[^\x00-\x7f]")
+_WORDS = re.compile(r"[A-Za-z0-9 ]")
+_SIGNS = re.compile(r"[\x00-\x7f]")
 ENGLISH = "The library opens at nine in the morning; please bring your card with you. " * 4
 KOREAN = "도서관은 아침 아홉 시에 문을 엽니다. 회원증을 꼭 가져오시기 바랍니다. " * 4
 
 
-def split_chars(text: str) -> tuple[int, int]:
-    """How many characters are ASCII, and how many are not."""
-    other = len(_NON_ASCII.findall(text))
-    return len(text) - other, other
+def split_chars(text: str) -> tuple[int, int, int]:
+    """How many characters are ASCII letters, digits and spaces; other ASCII; and all others."""
+    letters = len(_WORDS.findall(text))
+    signs = len(_SIGNS.findall(text)) - letters
+    return letters, signs, len(text) - letters - signs

@@ -180,7 +180,15 @@ class RemoteReply:
         return tokenizer.encode(read.text) if read.text else ()
 
     def _notices(self) -> tuple[Notice, ...]:
-        if not self._tries:
-            return ()
-        text = f"The server was not ready; it was asked {self._tries + 1} times."
-        return (Notice("remote_asked_again", text, {"times": self._tries + 1}),)
+        notices = []
+        if self._tries:
+            text = f"The server was not ready; it was asked {self._tries + 1} times."
+            notices.append(Notice("remote_asked_again", text, {"times": self._tries + 1}))
+        told, counted = self.reported_tokens, len(self._prompt)
+        if told is not None and told != counted and not self._way.estimated:
+            text = (
+                f"The server counts {told} tokens in the prompt where {counted} were counted here; "
+                "counts are taken for estimates from now on."
+            )
+            notices.append(Notice("remote_count", text, {"told": told, "counted": counted}))
+        return tuple(notices)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from chatbot.engine.base import ChatFormat, ChatTokenizer
 from chatbot.engine.carriers import CountText, carry_control
 from chatbot.engine.chat_template import TemplateUnusableError
-from chatbot.engine.defuse import Defuse, defuse_any, defuser
+from chatbot.engine.defuse import WORD_JOINER, Defuse, defuse_any, defuser
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.remote_probe import (
     ENGLISH,
@@ -42,7 +42,7 @@ MARGIN = 1.15
 NEARLY_TOKENS = 8
 """A tokenizer that is so near the server's count of the sample is a better guess than none."""
 USUAL_OVERHEADS = Overheads(first=20, turn=12)
-_UNKNOWN_ASCII, _UNKNOWN_OTHER = 1 / 3, 1.5
+_UNKNOWN_LETTER, _UNKNOWN_OTHER = 1 / 3, 1.5
 """Tokens a character where the server reports nothing to go by: of a poor vocabulary."""
 
 
@@ -196,8 +196,11 @@ def _measured(facts: ServerFacts, prober: Prober, counter: Counter) -> Overheads
 
 
 def _estimate(facts: ServerFacts, prober: Prober) -> Counter:
-    """Tokens a character of two languages as the server counts them, with a margin."""
-    rates = [_UNKNOWN_ASCII, _UNKNOWN_OTHER]
+    """Tokens a character of two languages as the server counts them, with a margin.
+
+    Signs are counted as a token each, and what breaks up a control token as three.
+    """
+    letter, other = _UNKNOWN_LETTER, _UNKNOWN_OTHER
     base = Counter("an estimate", lambda text: 1)
     way = _message_way(facts, base, Overheads(3, 2))
     form = way.tokenizer.chat_format
@@ -207,13 +210,15 @@ def _estimate(facts: ServerFacts, prober: Prober) -> Counter:
         counts.append(prober.reported_tokens(way, ids))
     empty, english, korean = counts
     if empty is not None and english is not None and korean is not None:
-        rates[0] = (english - empty + 1) / len(ENGLISH)
-        ascii_chars, others = split_chars(KOREAN)
-        rates[1] = max(0.1, (korean - empty + 1 - rates[0] * ascii_chars) / others)
+        letters, signs, _ = split_chars(ENGLISH)
+        letter = max(0.1, (english - empty + 1 - signs) / letters)
+        letters, signs, others = split_chars(KOREAN)
+        other = max(0.1, (korean - empty + 1 - signs - letter * letters) / others)
 
     def count(text: str) -> int:
-        ascii_chars, others = split_chars(text)
-        return math.ceil(MARGIN * (rates[0] * ascii_chars + rates[1] * others))
+        letters, signs, others = split_chars(text)
+        tokens = letter * letters + signs + other * others + 3 * text.count(WORD_JOINER)
+        return math.ceil(MARGIN * tokens)
 
     return Counter("an estimate", count, is_estimate=True)
 
