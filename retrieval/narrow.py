@@ -33,7 +33,7 @@ MIN_UNIT_BYTES, UNIT_BYTES_PER_BUDGET_TOKEN = 120, 1.5
 """In small budgets they are shorter, so that some fit."""
 SHORT_DOCUMENT_CHUNKS = 3
 """Chunks of documents up to this long are taken whole or not at all,"""
-WHOLE_DOCUMENT_SHARE = 0.75
+WHOLE_DOCUMENT_SHARE = 1.0
 """and all of them together, if they take no more than this of the budget."""
 MIN_USEFUL_TOKENS = 12
 """A rest of the budget below this is left."""

@@ -20,13 +20,15 @@ STOP_FACTOR = 0.5
 """Words of a question's form, such as `who`, seldom stand in the answer; they count half."""
 ENDING_FACTOR = 0.3
 """The last pair of a Hangul word mostly is a particle or an ending with the syllable before it."""
+LONG_WORD_POWER = 0.5
+"""How far the pairs of a long Hangul word, mostly a name, share the worth of one word."""
 SYLLABLE_FACTOR = 0.3
 """A Hangul syllable alone stands in many words that have nothing to do with each other."""
 SENTENCE_FACTOR = 1.0
 """What the best single sentence adds: an answer holds many of the question's words at once."""
 ADJACENT_FACTOR = 0.6
 """What two words add that stand side by side in the query and in the text: mostly names."""
-GLUED_ADJACENT_FACTOR = 3.0
+GLUED_ADJACENT_FACTOR = 2.0
 """The same where one is of a glued script: its pairs also match inside of other words."""
 HEAD_FACTOR = 1.0
 """What the first pair of such a word adds if a word of the text begins with it as well."""
@@ -61,9 +63,10 @@ def weigh(query: str, frequencies: Mapping[str, int], total: int) -> QueryTerms:
 
     `frequencies` says in how many of `total` texts a term stands; terms in none are left out.
     """
+    shares = _word_shares(query)
     weights = {
         term: factor
-        * (SYLLABLE_FACTOR if _is_syllable(term) else 1.0)
+        * (SYLLABLE_FACTOR if _is_syllable(term) else shares.get(term, 1.0))
         * math.log(1 + (total - frequencies[term] + 0.5) / (frequencies[term] + 0.5))
         for term, factor in query_factors(query).items()
         if frequencies.get(term)
@@ -74,6 +77,18 @@ def weigh(query: str, frequencies: Mapping[str, int], total: int) -> QueryTerms:
         frozenset(pair for pair in pairwise(words) if all(t in weights for t in pair)),
         frozenset(w for w in words if len(w) == 2 and is_glued(w) and w in weights),
     )
+
+
+def _word_shares(query: str) -> dict[str, float]:
+    """What each pair of a glued script counts for, given how many its word has."""
+    shares: dict[str, float] = {}
+    for run in lexical_runs(query):
+        n_pairs = len(run) // 2 - 1  # but the last one, which mostly is an ending
+        for term in run:
+            if len(term) == 2 and is_glued(term):
+                share = max(1, n_pairs) ** -LONG_WORD_POWER
+                shares[term] = max(share, shares.get(term, 0.0))
+    return shares
 
 
 def word_heads(terms: Sequence[str]) -> list[str]:

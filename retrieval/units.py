@@ -15,9 +15,11 @@ from retrieval.search import Ranked
 from retrieval.sentences import trim_span
 from retrieval.types import CountTokens, Passage, passage_body, passage_line
 
-CHUNK_SHARE = 0.5
+CHUNK_SHARE = 0.4
 """How much a stretch is worth by its chunk's score, against by its own."""
-NEIGHBOUR_SHARE = 0.4
+COSINE_SHARE = 0.6
+"""And of its own by its vector, against by its words."""
+NEIGHBOUR_SHARE = 0.45
 """What a good stretch lends to the one before and after it."""
 WHOLE_BONUS = 0.3
 """What a chunk that is taken whole gets in place of that."""
@@ -127,7 +129,10 @@ def scored(units: Sequence[Unit], query: QueryTerms, *, dense: bool) -> list[Uni
     farthest = min((unit.cosine for unit in units if unit.cosine > -1.0), default=0.0)
     lexical = min_max(_lexical(units, query))
     cosines = min_max([max(unit.cosine, farthest) for unit in units])
-    own = [(a + b) / 2 if dense else a for a, b in zip(lexical, cosines, strict=True)]
+    own = [
+        COSINE_SHARE * b + (1 - COSINE_SHARE) * a if dense else a
+        for a, b in zip(lexical, cosines, strict=True)
+    ]
     valued = []
     for unit, value in zip(units, own, strict=True):
         passage = unit.item.passage
@@ -152,13 +157,10 @@ def _lexical(units: Sequence[Unit], query: QueryTerms) -> list[float]:
     frequencies = Counter(term for unit in units for term in unit.matches)
     total = log(1 + len(units))
     worth = {
-        term: query.weights[term] * (log(1 + len(units) / count) / total) ** LOCAL
+        term: query.weights[term] * log(1 + len(units) / count) / total
         for term, count in frequencies.items()
     }
     return [sum(worth[term] for term in unit.matches) for unit in units]
-
-
-LOCAL = 1.0
 
 
 def adjacent(before: Unit, after: Unit) -> bool:
