@@ -76,12 +76,11 @@ class Catalogue(CatalogueReading):
                 self._list(connection, new, "writing")
         return Started(batch, windows, first_chunk, first_window)
 
-    def keep_ids(self, chunk: int, window: int) -> None:
-        """Never give out ids up to these: they came with documents of another library."""
+    def keep_ids(self, chunk: int) -> None:
+        """Never give out ids of chunks up to this: they came with documents of another place."""
         with self._database.write() as connection:
-            for key, value in (("chunk", chunk), ("window", window)):
-                higher = sa.and_(COUNTERS.c.key == key, COUNTERS.c.value < value)
-                connection.execute(sa.update(COUNTERS).where(higher).values(value=value))
+            lower = sa.and_(COUNTERS.c.key == "chunk", COUNTERS.c.value < chunk)
+            connection.execute(sa.update(COUNTERS).where(lower).values(value=chunk))
 
     def touch(self, batch: Batch) -> None:
         """Say that somebody still writes to a batch."""

@@ -18,6 +18,7 @@ import numpy as np
 from retrieval.chunk_store import Entry, Window, WindowHit
 from retrieval.database import Database
 from retrieval.embed import Vectors
+from retrieval.index_exchange import IndexExchange
 from retrieval.keywords import Keywords
 from retrieval.stored import StoredDocuments
 from retrieval.tables import (
@@ -36,7 +37,7 @@ from retrieval.vectors import VectorIndex
 __all__ = ["Entry", "Index", "Window", "WindowHit"]
 
 
-class Index(StoredDocuments, Keywords):
+class Index(StoredDocuments, Keywords, IndexExchange):
     """All documents of one folder. Thread-safe; several processes may open the same file.
 
     `embedder` is the name of the model in use: vectors of other models are never searched.

@@ -7,15 +7,18 @@ All reads ask for strong consistency: what any process has written before is see
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from retrieval.catalogue import CHUNKS
-from retrieval.milvus_link import READ_S, WRITE_S, MilvusLink
+from retrieval.milvus_link import WRITE_S, MilvusLink
 from retrieval.milvus_tables import Row, chunks_schema, windows_schema
 
 ROWS_AT_ONCE = 500
 """In one request: some 4 MB."""
+MAX_LOOSE_ROWS = 300
+"""milvus-lite indexes what is on disk once, and what is not yet at every search."""
 T = TypeVar("T")
 STRONG = "Strong"
 
@@ -27,6 +30,7 @@ class MilvusCollections:
         self._link = link
         self._prefix = f"chatbot_{library}_"
         self._ready: set[tuple[int, str]] = set()
+        self._loose: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def insert(self, name: str, rows: Sequence[Row], *, dimensions: int = 0) -> None:
@@ -34,6 +38,7 @@ class MilvusCollections:
         if rows:
             self._make(name, dimensions)
             self._call(name, lambda c, full: c.insert(full, rows, timeout=WRITE_S))
+            self._loose[name] += len(rows)
 
     def delete_batch(self, name: str, batch: int, owner: int) -> None:
         """Remove the rows of a batch; none is fine, and so is no collection."""
@@ -54,6 +59,7 @@ class MilvusCollections:
         """The rows with the largest inner products, best first; none without a collection."""
         if not self._exists(name):
             return []
+        self._settle(name)
         result = self._call(
             name,
             lambda c, full: c.search(
@@ -65,7 +71,7 @@ class MilvusCollections:
                 output_fields=list(fields),
                 search_params={"metric_type": "IP"},
                 consistency_level=STRONG,
-                timeout=READ_S,
+                timeout=self._link.read_s,
             ),
         )
         return [(dict(hit["entity"]) | {"id": hit["id"]}, hit["distance"]) for hit in result[0]]
@@ -85,7 +91,7 @@ class MilvusCollections:
 
     def of_windows(self) -> list[str]:
         """The names of this library's collections of windows."""
-        names = self._link.call(lambda c: c.list_collections(timeout=READ_S))
+        names = self._link.call(lambda c: c.list_collections(timeout=self._link.read_s))
         start = f"{self._prefix}windows_"
         return sorted(name.removeprefix(self._prefix) for name in names if name.startswith(start))
 
@@ -96,6 +102,7 @@ class MilvusCollections:
     def _query(self, name: str, chosen: str, fields: Sequence[str]) -> list[Row]:
         if not self._exists(name):
             return []
+        self._settle(name)
         return self._call(
             name,
             lambda c, full: [
@@ -105,10 +112,16 @@ class MilvusCollections:
                     filter=chosen,
                     output_fields=list(fields),
                     consistency_level=STRONG,
-                    timeout=READ_S,
+                    timeout=self._link.read_s,
                 )
             ],
         )
+
+    def _settle(self, name: str) -> None:
+        """Have a file write its rows to disk, if they are many; servers do so by themselves."""
+        if self._link.address.is_file and self._loose[name] > MAX_LOOSE_ROWS:
+            self._call(name, lambda c, full: c.flush(full, timeout=WRITE_S))
+            self._loose[name] = 0
 
     def _call(self, name: str, action: Callable[[Any, str], T]) -> T:
         return self._link.call(lambda client: action(client, self._prefix + name))
@@ -119,7 +132,7 @@ class MilvusCollections:
             return True
 
         def look(client: Any, full: str) -> bool:
-            if not client.has_collection(full, timeout=READ_S):
+            if not client.has_collection(full, timeout=self._link.read_s):
                 return False
             client.load_collection(full, timeout=WRITE_S)
             return True
@@ -143,6 +156,8 @@ class MilvusCollections:
             )
 
         with self._lock:
-            if not self._call(name, lambda c, full: c.has_collection(full, timeout=READ_S)):
+            if not self._call(
+                name, lambda c, full: c.has_collection(full, timeout=self._link.read_s)
+            ):
                 self._call(name, make)
         self._exists(name)

@@ -26,6 +26,8 @@ FILE_SUFFIX = ".db"
 CONNECT_S = 5.0
 READ_S = 5.0
 """How long a search waits for a server that does not answer."""
+FILE_READ_S = 300.0
+"""The same for a file, which answers always, but makes its index at the first question."""
 WRITE_S = 60.0
 REST_S = 5.0
 """After a failed call, so long no other one is tried: a chat must not wait at each question."""
@@ -90,6 +92,11 @@ class MilvusLink:
         self._lock = threading.Lock()
         self._rest_until = 0.0
         self._closed = False
+
+    @property
+    def read_s(self) -> float:
+        """How long a search may take."""
+        return FILE_READ_S if self.address.is_file else READ_S
 
     def call(self, action: Callable[[Any], T]) -> T:
         """Run `action` on a `MilvusClient`. Raises RetrievalError for all that goes wrong."""

@@ -136,13 +136,20 @@ def title_of(text: str) -> str:
     return folded(bare) if good and content_terms(bare) else ""
 
 
-def insert_chunk(connection: sqlite3.Connection, info: DocumentInfo, entry: Entry) -> None:
+def insert_chunk(
+    connection: sqlite3.Connection,
+    info: DocumentInfo,
+    entry: Entry,
+    *,
+    chunk_id: int | None = None,
+) -> None:
+    """`chunk_id` None takes the next one."""
     chunk = entry.chunk
     chunk_id = connection.execute(
-        "INSERT INTO chunks (document_id, start, end, tokens, page, page_end, context, text)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunks (id, document_id, start, end, tokens, page, page_end, context, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            *(info.id, chunk.start, chunk.end, chunk.tokens, chunk.page, chunk.page_end),
+            *(chunk_id, info.id, chunk.start, chunk.end, chunk.tokens, chunk.page, chunk.page_end),
             *(chunk.context, chunk.text),
         ),
     ).lastrowid
