@@ -128,7 +128,7 @@ class Library:
         cancel: threading.Event | None = None,
     ) -> Iterator[IngestReport]:
         """Ingest the files of one ZIP archive, which is called `name`."""
-        return self._ingest_all([(path, name)], self._ingestor(progress, cancel))
+        return self._ingest_parts(path, name, self._ingestor(progress, cancel))
 
     def _ingest_all(
         self, files: Sequence[tuple[Path, str]], ingestor: Ingestor
@@ -137,10 +137,13 @@ class Library:
         yield from ingestor.run(plain)
         for path, name in files:
             if is_archive(path):
-                with tempfile.TemporaryDirectory(prefix="archive-") as folder:
-                    parts = list(unpack(path, name, Path(folder), self._rules.limits))
-                    yield from (part for part in parts if isinstance(part, IngestReport))
-                    yield from ingestor.run([p for p in parts if not isinstance(p, IngestReport)])
+                yield from self._ingest_parts(path, name, ingestor)
+
+    def _ingest_parts(self, path: Path, name: str, ingestor: Ingestor) -> Iterator[IngestReport]:
+        with tempfile.TemporaryDirectory(prefix="archive-") as folder:
+            parts = list(unpack(path, name, Path(folder), self._rules.limits))
+            yield from (part for part in parts if isinstance(part, IngestReport))
+            yield from ingestor.run([p for p in parts if not isinstance(p, IngestReport)])
 
     @property
     def embedder(self) -> Embedder | None:

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from chatbot.errors import InputError
 from chatbot.store import Store
 from chatbot.ui.inbox import Waiting
 from retrieval.pipeline import IngestProgress, Library
+from retrieval.types import IngestReport
+from retrieval.unpack import is_archive
 
 JobState = Literal["waiting", "load", "chunk", "embed", "store", "note", "error"]
 _STATES: dict[str, JobState] = {"load": "load", "chunk": "chunk", "embed": "embed"}
@@ -102,33 +105,46 @@ class IngestJobs:
         self._worker.shutdown(wait=True, cancel_futures=True)
 
     def _read(self, conversation_id: str, row: JobRow, file: Waiting) -> None:
-        def progress(step: IngestProgress) -> None:
-            share = step.done / step.total if step.stage == "embed" and step.total else None
-            state = _STATES.get(step.stage, "store")
-            self._put(conversation_id, replace(row, state=state, fraction=share))
-
+        """Read a file, or the files of an archive, each of which then has what a file has."""
         try:
-            report = self._library.ingest(
-                file.path, name=file.name, progress=progress, cancel=self._cancel
-            )
-            if report.document_id and report.status in ("indexed", "unchanged"):
-                self.use(conversation_id, report.document_id, on=True)
-                if report.status == "indexed" and report.message:
-                    self._put(conversation_id, replace(row, state="note", message=report.message))
-                    return
-                with self._changed:
-                    self._drop(conversation_id, row.id)
-            else:
-                self._put(conversation_id, replace(row, state="error", message=report.message))
+            for report in self._reports(conversation_id, row, file):
+                self._settle(conversation_id, row, report)
         except InputError:
-            # The chat was deleted meanwhile; its document stays in the library.
-            with self._changed:
-                self._drop(conversation_id, row.id)
+            pass  # the chat was deleted meanwhile; its documents stay in the library
         except BaseException as error:
             self._put(conversation_id, replace(row, state="error", message=str(error)))
             raise
         finally:
             file.path.unlink(missing_ok=True)
+        with self._changed:
+            if not self._rows.get(conversation_id, {}).get(row.id, row).is_over:
+                self._drop(conversation_id, row.id)
+
+    def _reports(self, conversation_id: str, row: JobRow, file: Waiting) -> Iterator[IngestReport]:
+        def progress(step: IngestProgress) -> None:
+            share = step.done / step.total if step.stage == "embed" and step.total else None
+            state = _STATES.get(step.stage, "store")
+            self._put(conversation_id, replace(row, name=step.file, state=state, fraction=share))
+
+        if is_archive(Path(file.name)):
+            yield from self._library.ingest_archive(
+                file.path, name=file.name, progress=progress, cancel=self._cancel
+            )
+        else:
+            yield self._library.ingest(
+                file.path, name=file.name, progress=progress, cancel=self._cancel
+            )
+
+    def _settle(self, conversation_id: str, row: JobRow, report: IngestReport) -> None:
+        """Let the chat use a document; what is to be said about a file stays as a row."""
+        taken = report.document_id and report.status in ("indexed", "unchanged")
+        if report.document_id and taken:
+            self.use(conversation_id, report.document_id, on=True)
+        if not taken or (report.status == "indexed" and report.message):
+            own = row.id if report.file == row.name else secrets.token_hex(8)
+            state: JobState = "note" if taken else "error"
+            told = JobRow(own, report.file, state, message=report.message)
+            self._put(conversation_id, told)
 
     def _put(self, conversation_id: str, row: JobRow) -> None:
         with self._changed:
