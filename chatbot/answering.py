@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from chatbot.errors import ChatbotError, StoreError
 from chatbot.folding import Folding
 from chatbot.messages import Notice, Turn
 from chatbot.reply_queue import ReplyQueue
-from chatbot.reply_run import ReplyRun
+from chatbot.reply_run import ReplyRun, Timing
 from chatbot.store_queries import ConversationInfo
 from retrieval.pipeline import Library
 
@@ -57,6 +58,7 @@ class Answering:
         folding: Folding,
     ) -> Iterator[ChatEvent]:
         """Wait in line, generate, store; the last event says what was stored."""
+        timing = run.timing = Timing(time.monotonic())
         for notice in run.prompt.trace.notices:
             yield NoticeEvent(notice)
         with self._queue.ticket() as ticket:
@@ -66,6 +68,7 @@ class Answering:
                 if ticket.position != shown:
                     shown = ticket.position
                     yield Queued(shown)
+            timing.began = time.monotonic()
             yield ContextReady(run.prompt.trace)
             yield from self._generate(conversation_id, run, stop, params)
         self.save(conversation_id, run)
@@ -77,6 +80,13 @@ class Answering:
         run.turn = run.result(self._engine.tokenizer.name, self._engine.memory())
         if run.turn.reply and run.prompt.passages and self._library is not None:
             run.turn = cite(run.turn, run.prompt.passages, self._library.pages)
+        waited_s, first_token_s = run.timing.seconds() if run.timing else (0.0, None)
+        self._queue.tally.turn(
+            run.turn,
+            conversation_id=conversation_id,
+            waited_s=waited_s,
+            first_token_s=first_token_s,
+        )
         try:
             self._store.finish_turn(conversation_id, run.turn)
         except StoreError as error:
@@ -118,6 +128,8 @@ class Answering:
         try:
             for event in events:
                 run.take(event)
+                if run.timing and isinstance(event, TextDelta):
+                    run.timing.first_text()
                 if isinstance(event, TextDelta | NoticeEvent | ContextReady):
                     yield event
         except GeneratorExit:

@@ -85,6 +85,7 @@ class Chat(ChatByHand, ChatInPassing):
             builder=lambda: self.builder,
             window=lambda: window_tokens(self._settings, engine),
             embedder=None if library is None else library.embedder,
+            tally=queue.tally,
         )
         self._fold_job = job
         self._folding = Folding(queue, job)
@@ -245,7 +246,11 @@ class Chat(ChatByHand, ChatInPassing):
         if not text.strip():
             raise InputError("The question is empty; type one first.")
         stop = stop or threading.Event()
-        with self._busy.reply(conversation_id, stop), in_use(self._engine, stop):
+        with (
+            self.queue.tally.refusals(),
+            self._busy.reply(conversation_id, stop),
+            in_use(self._engine, stop),
+        ):
             self._answering.save_unsaved()
             self._folding.cancel(conversation_id)
             conversation, notices = self._prepare(conversation_id, text, replacing)
@@ -260,9 +265,7 @@ class Chat(ChatByHand, ChatInPassing):
             )
             budget = self.budget(max_tokens)
             prompt = maker.build(budget)
-            turn = self._store.begin_turn(
-                conversation_id, text, replacing=replacing, alone=True
-            )
+            turn = self._store.begin_turn(conversation_id, text, replacing=replacing, alone=True)
             run = ReplyRun(turn, prompt, maker)
             wanted = self._settings.reply_tokens if max_tokens is None else max_tokens
             params = replace(

@@ -19,6 +19,7 @@ from typing import NoReturn
 from chatbot.commands import COMMANDS
 from chatbot.console import Console, quiet_libraries
 from chatbot.errors import ChatbotError, InputError
+from chatbot.json_logs import log_json
 from chatbot.settings import add_flags, flags_of, load_settings
 from retrieval.types import RetrievalError
 
@@ -55,7 +56,11 @@ def main(arguments: Sequence[str], console: Console) -> int:
         name, namespace = _parse(arguments)
         settings = load_settings(flags_of(namespace))
         debug = settings.debug
-        logging.basicConfig(stream=console.err, level=logging.INFO if debug else logging.CRITICAL)
+        if settings.log_format == "json":
+            log_json(console.err)
+        else:
+            level = logging.INFO if debug else logging.CRITICAL
+            logging.basicConfig(stream=console.err, level=level)
         # Before there are threads, which would each get a place of their own in memory.
         importlib.import_module("chatbot.engine.process_memory").share_one_arena()
         command = importlib.import_module(f"chatbot.commands.{name}")

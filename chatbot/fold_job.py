@@ -22,6 +22,7 @@ from chatbot.prompting import PromptBuilder
 from chatbot.settings import Settings
 from chatbot.store import Store
 from chatbot.summary import FoldBackoff, Folder, plan_fold
+from chatbot.tally import Tally
 from retrieval.embed import Embedder
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ class FoldJob:
         builder: Callable[[], PromptBuilder],
         window: Callable[[], int],
         embedder: Embedder | None = None,
+        tally: Tally | None = None,
     ) -> None:
         self._settings = settings
         self._store = store
@@ -49,6 +51,7 @@ class FoldJob:
         self._builder = builder
         self._window = window
         self._embedder = embedder
+        self._tally = tally or Tally()
         self._backoffs: dict[str, FoldBackoff] = {}
         self._refusals: dict[str, Notice] = {}
 
@@ -120,6 +123,7 @@ class FoldJob:
         self._store.add_fold_decisions(conversation_id, result.decisions)
         for decision in result.decisions:
             log.info("Fold up to turn %d: %s", decision.covers, "; ".join(decision.reasons))
+            self._tally.fold(conversation_id, decision)
             if result.model_calls and not decision.accepted:
                 self._refusals[conversation_id] = refusal_notice(decision)
         if result.summary is None:

@@ -6,11 +6,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from chatbot.tally import Tally
+
 
 class ReplyQueue:
     """A fair queue for one (or more) places at the engine. Safe to use from several threads."""
 
     def __init__(self, places: int = 1) -> None:
+        self.tally = Tally()
+        """What all who stand in this line have done."""
         self._places = places
         self._changed = threading.Condition()
         self._tickets: list[object] = []

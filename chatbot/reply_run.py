@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Event
 
 from chatbot.assemble import AssembledPrompt
@@ -26,6 +27,26 @@ TOO_LONG = Notice(
 )
 
 
+@dataclass(slots=True)
+class Timing:
+    """When a reply was asked for, came to its place at the engine, and showed its first text."""
+
+    asked: float
+    began: float | None = None
+    first: float | None = None
+
+    def first_text(self) -> None:
+        """Text has come; only the first counts."""
+        if self.first is None:
+            self.first = time.monotonic()
+
+    def seconds(self) -> tuple[float, float | None]:
+        """From the question to its place at the engine, and to the first text if there was one."""
+        ended = time.monotonic()
+        waited = (ended if self.began is None else self.began) - self.asked
+        return waited, None if self.first is None else self.first - self.asked
+
+
 class ReplyRun:
     """A reply while it is being made."""
 
@@ -37,6 +58,7 @@ class ReplyRun:
         self.prompt = prompt
         self._maker = maker
         self.stored = False
+        self.timing: Timing | None = None
         self.text = ""
         self.last: Finished | None = None
         self.notices: list[Notice] = []

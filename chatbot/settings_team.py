@@ -7,7 +7,7 @@ that it is in no log and no repr.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -47,6 +47,17 @@ class TeamSettings(BaseModel):
         None,
         description="where conversations are kept, such as postgresql://user:password@host/name; "
         "none: in a file of the data folder",
+    )
+
+    # Watching
+    metrics_token: SecretStr | None = Field(
+        None,
+        description="the bearer token with which Prometheus may read /metrics; none: nobody may",
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text",
+        description="json: what happens is logged on stderr, a line of JSON each, without any "
+        "text of chats or documents; text: only with --debug",
     )
 
     # Vectors

@@ -17,9 +17,11 @@ from starlette.middleware import Middleware
 
 from chatbot.api.app import Api
 from chatbot.errors import SettingsError
+from chatbot.operations import check_settings
 from chatbot.persons import Persons
 from chatbot.services import Services
 from chatbot.ui import QUIET
+from chatbot.ui.health import Health
 from chatbot.ui.inbox import Inbox
 from chatbot.ui.login import Login
 from chatbot.ui.look import head, stylesheet, theme
@@ -62,6 +64,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     that cannot be read, or a port that is taken.
     """
     settings = services.settings
+    check_settings(settings)
     login = Login(read_users(settings.auth) if settings.auth else {})
     require_login(settings.host, login.is_needed)
     port = usable_port(settings.host, settings.port if port is None else port)
@@ -87,10 +90,12 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
         api=api,
     )
 
+    health = Middleware(Health, services=services)
+
     async def opened() -> tuple[gr.Blocks, str]:
         page = build_page(people)
         page.queue(max_size=None, default_concurrency_limit=None, api_open=False)
-        return page, page.launch(server_port=port, **_options(settings.host, guard))[1]
+        return page, page.launch(server_port=port, **_options(settings.host, [health, guard]))[1]
 
     # The library makes a loop for each of its locks where none runs, and never closes it.
     with ThreadPoolExecutor(1) as thread:
@@ -150,7 +155,7 @@ def _wait(handle: Handle) -> None:
         handle.close()
 
 
-def _options(host: str, guard: Middleware) -> dict[str, Any]:
+def _options(host: str, middleware: list[Middleware]) -> dict[str, Any]:
     return {
         "server_name": host,
         "share": False,
@@ -164,7 +169,7 @@ def _options(host: str, guard: Middleware) -> dict[str, Any]:
         "pwa": False,
         "mcp_server": False,
         "max_file_size": 1,
-        "app_kwargs": {"middleware": [guard]},
+        "app_kwargs": {"middleware": middleware},
         "css": stylesheet(),
         "head": head(),
         "theme": theme(),

@@ -1,0 +1,54 @@
+"""Whether this process is healthy and ready, and its figures for Prometheus. Knows no server."""
+
+from __future__ import annotations
+
+import importlib.util
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chatbot.errors import SettingsError, StoreError
+from chatbot.services import Services
+from chatbot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What a reply needs, by name; "ok" or what is the matter, without any detail."""
+
+    parts: Mapping[str, str]
+
+    @property
+    def is_ready(self) -> bool:
+        return all(state == "ok" for state in self.parts.values())
+
+
+def readiness(services: Services) -> Readiness:
+    """Whether a question would be answered now. Takes as long as the database needs."""
+    try:
+        services.store.check()
+        store = "ok"
+    except StoreError:
+        store = "unreachable"
+    state = services.engine.status.state
+    return Readiness({"store": store, "engine": "ok" if state == "ready" else state})
+
+
+def check_settings(settings: Settings) -> None:
+    """Raises SettingsError when figures are wanted that cannot be given."""
+    if settings.metrics_token is None:
+        return
+    if importlib.util.find_spec("prometheus_client") is None:
+        message = (
+            "metrics_token needs the package prometheus-client; run 'python -m pip install "
+            "-r requirements-team.txt'."
+        )
+        raise SettingsError(message)
+
+
+def may_read_metrics(settings: Settings, authorization: str) -> bool:
+    """Whether an Authorization header is the one that Prometheus is to send."""
+    if settings.metrics_token is None:
+        return False
+    expected = f"Bearer {settings.metrics_token.get_secret_value()}"
+    return secrets.compare_digest(authorization.encode(), expected.encode())
