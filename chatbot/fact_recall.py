@@ -19,6 +19,7 @@ from chatbot.excerpts import Excerpt
 from chatbot.facts import Linker, extract_facts, fact_note, fact_spans
 from chatbot.messages import Conversation, Fact, Message, Turn
 from chatbot.relevance import TermIndex
+from chatbot.turn_changes import common_front
 from chatbot.words import word_groups
 from retrieval.types import CountTokens
 from retrieval.words import hangul_share, lexical_terms
@@ -65,11 +66,7 @@ class FactLines:
 
     def sync(self, turns: Sequence[Turn]) -> None:
         """Hold exactly the lines of these turns."""
-        same = 0
-        for old, new in zip(self._turns, turns, strict=False):
-            if old is not new and (old.id, old.message_ids) != (new.id, new.message_ids):
-                break
-            same += 1
+        same = common_front(self._turns, turns)
         if same < len(self._turns):
             size = next((n for n, x in enumerate(self._lines) if x.position >= same), None)
             if size is not None:

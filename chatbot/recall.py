@@ -1,11 +1,12 @@
 """Older turns as a searchable collection of excerpts. Knows no budget and no prompt.
 
-Derived from the stored turns and rebuilt from them at need: nothing here is worth saving.
+Derived from the stored turns: nothing here is worth saving.
 """
 
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -15,10 +16,11 @@ from chatbot.excerpts import PART_TOKENS, Excerpt, is_users_own, split_message
 from chatbot.messages import Message, Turn
 from chatbot.need import Match
 from chatbot.query import leans_on_earlier_turns
-from chatbot.recall_scores import View, scores_of, view_of
+from chatbot.recall_scores import View, scores_of, stretched, view_of
 from chatbot.recall_vectors import Kept, RecallVectors, digest
 from chatbot.relevance import Scores, TermIndex
 from chatbot.standing import standing
+from chatbot.turn_changes import common_front
 from retrieval.embed import Vectors
 from retrieval.types import CountTokens
 from retrieval.words import lexical_terms
@@ -36,8 +38,8 @@ ALL_INSTRUCTION_TOKENS = 240
 class RecallIndex:
     """The excerpts of one conversation, searched by words and, where there are vectors, meaning.
 
-    Follows the conversation: `sync` adds new turns and takes back those that were edited away.
-    Safe to use from several threads.
+    Follows the conversation: `sync` adds new turns and takes out those that were edited away or
+    forgotten, wherever they stand. Safe to use from several threads.
     """
 
     def __init__(
@@ -62,20 +64,14 @@ class RecallIndex:
         self._rows_of: tuple[int, int] = (0, 0)
 
     def sync(self, turns: Sequence[Turn]) -> None:
-        """Make the index hold exactly these turns."""
+        """Make the index hold exactly these turns. Only those that differ cost anything much."""
         with self._lock:
-            same = 0
-            for old, new in zip(self._turns, turns, strict=False):
-                # Mostly the very same object, which spares the comparison of a long chat.
-                if old is not new and (old.id, old.message_ids) != (new.id, new.message_ids):
-                    break
-                same += 1
+            same = common_front(self._turns, turns)
             if same == len(turns) == len(self._turns):
                 return
+            kept = common_front(self._turns[same:][::-1], turns[same:][::-1])
             self._known = self._rows = self._standing = None
-            self._drop_from(same)
-            for position in range(same, len(turns)):
-                self._add(position, turns[position])
+            self._replace(same, len(self._turns) - kept, turns[same : len(turns) - kept])
 
     def search(
         self, query: str, *, question: str | None = None, limit_tokens: int = 4000
@@ -199,19 +195,37 @@ class RecallIndex:
             self._rows, self._rows_of = np.asarray(rows, dtype=np.float32), (id(known), len(known))
         cosines = (self._rows @ vector).astype(np.float64)
         # Rounded, so that the order of sums inside the library does not decide between equals.
-        return np.round(cosines if self._vectors.english_only else _stretched(cosines), 4)
+        return np.round(cosines if self._vectors.english_only else stretched(cosines), 4)
 
-    def _add(self, position: int, turn: Turn) -> None:
-        for message in (*turn.user, *turn.assistant):
-            for start, end in split_message(message.content, self._count_tokens):
-                excerpt = self._excerpt(position, message, start, end)
-                self._excerpts.append(excerpt)
-                self._digests.append(digest(excerpt.text))
-                speaker = f"{message.name} " if message.name else ""
-                terms = lexical_terms(speaker + message.content[start:end])
-                self._terms.add(terms, excerpt.tokens)
-        self._turns.append(turn)
-        self._questions.append(turn.question.strip())
+    def _replace(self, start: int, end: int, turns: Sequence[Turn]) -> None:
+        """Put turns in the place of those from start to end."""
+        at = bisect_left(self._excerpts, start, key=lambda e: e.position)
+        until = bisect_left(self._excerpts, end, key=lambda e: e.position)
+        added, texts = self._excerpts_of(turns, start)
+        moved = len(turns) - (end - start)
+        behind = self._excerpts[until:]
+        if moved:
+            behind = [replace(excerpt, position=excerpt.position + moved) for excerpt in behind]
+        self._excerpts[at:] = [*added, *behind]
+        self._digests[at:until] = [digest(excerpt.text) for excerpt in added]
+        self._terms.splice(at, until, texts)
+        self._turns[start:end] = turns
+        self._questions[start:end] = [turn.question.strip() for turn in turns]
+
+    def _excerpts_of(
+        self, turns: Sequence[Turn], start: int
+    ) -> tuple[list[Excerpt], list[tuple[list[str], int]]]:
+        """The excerpts of turns from position `start` on, and the terms and tokens of each."""
+        found: list[Excerpt] = []
+        texts: list[tuple[list[str], int]] = []
+        for position, turn in enumerate(turns, start):
+            for message in (*turn.user, *turn.assistant):
+                for begin, stop in split_message(message.content, self._count_tokens):
+                    found.append(self._excerpt(position, message, begin, stop))
+                    speaker = f"{message.name} " if message.name else ""
+                    terms = lexical_terms(speaker + message.content[begin:stop])
+                    texts.append((terms, found[-1].tokens))
+        return found, texts
 
     def _excerpt(self, position: int, message: Message, start: int, end: int) -> Excerpt:
         text = message.content[start:end]
@@ -221,22 +235,6 @@ class RecallIndex:
             # A rule is said in a line or two; in a long text the same words mean little.
             kind = "preference"
         return Excerpt(position, message, start, end, 0.0, kind, tokens)
-
-    def _drop_from(self, position: int) -> None:
-        size = next(
-            (n for n, e in enumerate(self._excerpts) if e.position >= position),
-            len(self._excerpts),
-        )
-        del self._excerpts[size:], self._digests[size:]
-        del self._turns[position:], self._questions[position:]
-        self._terms.truncate(size)
-
-
-def _stretched(cosines: Scores) -> Scores:
-    """Some models give all texts nearly the same cosine: what counts is what is above the mean."""
-    found = cosines[cosines != 0]
-    mean = float(np.clip(found.mean(), 0.0, 0.95)) if len(found) else 0.0
-    return np.where(cosines != 0, (cosines - mean) / (1.0 - mean), 0.0)
 
 
 def _instructions(excerpts: Sequence[Excerpt]) -> tuple[int, ...]:

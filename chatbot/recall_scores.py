@@ -134,3 +134,10 @@ def _of_the_other_side(own: Scores, view: View) -> Scores:
     np.maximum.at(sides, (side, view.positions), own)
     other: Scores = sides[1 - side, view.positions]
     return other
+
+
+def stretched(cosines: Scores) -> Scores:
+    """Some models give all texts nearly the same cosine: what counts is what is above the mean."""
+    found = cosines[cosines != 0]
+    mean = float(np.clip(found.mean(), 0.0, 0.95)) if len(found) else 0.0
+    return np.where(cosines != 0, (cosines - mean) / (1.0 - mean), 0.0)

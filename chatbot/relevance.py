@@ -6,9 +6,10 @@ The texts stand in reading order, as the parts of a conversation do. Knows no me
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,24 +29,70 @@ BUCKET_TOKENS = 50
 FEEDBACK_TOKENS, FEEDBACK_TERMS, FEEDBACK_WEIGHT = 800, 20, 0.4
 """From how much of the best text how many terms are added, and their weight in all against the
 query's."""
+SPARE_TEXTS = 1000
+"""So many more texts than half of them may have been taken out before their ids are given up."""
 SYLLABLE_FACTOR = 0.3
 """A syllable alone is a word (`집`), or a word before its particle (`집은`), or neither."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Arrays:
+    """What is known of the texts, in the order of their ids, and which id stands where."""
+
+    order: NDArray[np.int64]
+    """The ids in reading order, shape (texts,)."""
+    lengths: Scores
+    tokens: Scores
+    places: NDArray[np.int64]
+    """By id, the bucket of tokens in which the middle of a text lies; 0 for texts taken out."""
+
+
 class TermIndex:
-    """Which terms stand in which text. Texts are added and taken back at the end only."""
+    """Which terms stand in which text. Texts are added and taken out anywhere.
+
+    A text keeps its id; that others before it come and go changes no list of occurrences.
+    """
 
     def __init__(self) -> None:
         self._postings: dict[str, tuple[list[int], list[int]]] = {}
         self._lengths: list[int] = []
         self._tokens: list[int] = []
         self._terms: list[frozenset[str]] = []
+        self._order: list[int] = []
+        self._known: _Arrays | None = None
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self._order)
 
     def add(self, terms: Sequence[str], tokens: int) -> None:
         """Append a text that has these terms and takes so many tokens to read."""
+        self.splice(len(self), len(self), [(terms, tokens)])
+
+    def truncate(self, size: int) -> None:
+        """Keep the first `size` texts only."""
+        self.splice(size, len(self), ())
+
+    def splice(self, start: int, end: int, texts: Sequence[tuple[Sequence[str], int]]) -> None:
+        """Put texts, each with its terms and tokens, in the place of those from start to end."""
+        for number in self._order[start:end]:
+            self._take_out(number)
+        self._order[start:end] = [self._put(terms, tokens) for terms, tokens in texts]
+        self._known = None
+        if len(self._lengths) > 2 * len(self) + SPARE_TEXTS:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Forget the ids of texts that were taken out."""
+        live = sorted(self._order)
+        new = {number: place for place, number in enumerate(live)}
+        self._lengths = [self._lengths[number] for number in live]
+        self._tokens = [self._tokens[number] for number in live]
+        self._terms = [self._terms[number] for number in live]
+        self._order = [new[number] for number in self._order]
+        for numbers, _ in self._postings.values():
+            numbers[:] = [new[number] for number in numbers]
+
+    def _put(self, terms: Sequence[str], tokens: int) -> int:
         number = len(self._lengths)
         for term, count in Counter(terms).items():
             numbers, counts = self._postings.setdefault(term, ([], []))
@@ -54,19 +101,16 @@ class TermIndex:
         self._lengths.append(len(terms))
         self._tokens.append(tokens)
         self._terms.append(frozenset(terms))
+        return number
 
-    def truncate(self, size: int) -> None:
-        """Keep the first `size` texts only."""
-        if size >= len(self):
-            return
-        del self._lengths[size:], self._tokens[size:], self._terms[size:]
-        for term in list(self._postings):
+    def _take_out(self, number: int) -> None:
+        for term in self._terms[number]:
             numbers, counts = self._postings[term]
-            while numbers and numbers[-1] >= size:
-                numbers.pop()
-                counts.pop()
+            at = bisect_left(numbers, number)
+            del numbers[at], counts[at]
             if not numbers:
                 del self._postings[term]
+        self._terms[number] = frozenset()
 
     def weights(self, query: str) -> dict[str, float]:
         """What a match of each of the query's terms is worth; terms in no text are left out."""
@@ -78,13 +122,14 @@ class TermIndex:
 
     def own(self, weights: Mapping[str, float]) -> Scores:
         """BM25 of each text by itself, shape (texts,)."""
-        scores = np.zeros(len(self))
-        lengths = np.asarray(self._lengths, dtype=np.float64)
-        norms = K1 * (1 - B + B * lengths / max(lengths.mean(), 1.0)) if len(self) else lengths
+        known = self._arrays()
+        scores = np.zeros(len(known.lengths))
+        mean = known.lengths[known.order].mean() if len(self) else 0.0
+        norms = K1 * (1 - B + B * known.lengths / max(mean, 1.0))
         for term, weight in weights.items():
             numbers, counts = self._posting(term)
             scores[numbers] += weight * counts * (K1 + 1) / (counts + norms[numbers])
-        return scores
+        return scores[known.order]
 
     def near(self, weights: Mapping[str, float]) -> Scores:
         """How much the talk around the middle of each text is about the query, shape (texts,).
@@ -92,14 +137,14 @@ class TermIndex:
         Each term's occurrences are spread over the tokens around them and then saturate, so that
         a place where many of the terms come up beats one that repeats a single term.
         """
-        places = self._buckets()
-        spread = np.zeros(int(places.max()) + 1 if len(places) else 0)
+        known = self._arrays()
+        spread = np.zeros(int(known.places.max(initial=-1)) + 1)
         for term, weight in weights.items():
             numbers, counts = self._posting(term)
-            found = np.bincount(places[numbers], weights=counts, minlength=len(spread))
+            found = np.bincount(known.places[numbers], weights=counts, minlength=len(spread))
             density = _spread(found.astype(np.float64))
             spread += weight * density * (NEAR_K1 + 1) / (density + NEAR_K1)
-        return spread[places]
+        return spread[known.places[known.order]]
 
     def coverage(self, query: str) -> Scores:
         """The share of the query's words, by weight, that each text holds, shape (texts,).
@@ -107,7 +152,8 @@ class TermIndex:
         Words that no text holds count as the rarest, so a text that has all the others of them
         still does not hold the whole query.
         """
-        held, total = np.zeros(len(self)), 0.0
+        known = self._arrays()
+        held, total = np.zeros(len(known.lengths)), 0.0
         for term, factor in _factors(query).items():
             if term in self._postings:
                 weight = factor * self._rarity(term)
@@ -115,13 +161,15 @@ class TermIndex:
             else:
                 weight = factor * math.log(1 + (len(self) + 0.5) / 0.5)
             total += weight
-        return held / total if total else held
+        shares = held[known.order]
+        return shares / total if total else shares
 
     def spread(self, values: Scores) -> Scores:
         """Values of the texts lent to the talk around them, by the tokens of each."""
-        places = self._buckets()
-        weights = values * np.asarray(self._tokens, dtype=np.float64)
-        size = int(places.max()) + 1 if len(places) else 0
+        known = self._arrays()
+        places = known.places[known.order]
+        weights = values * known.tokens[known.order]
+        size = int(places.max(initial=-1)) + 1
         found = np.bincount(places, weights=weights, minlength=size)
         return _spread(found.astype(np.float64))[places]
 
@@ -132,9 +180,10 @@ class TermIndex:
         """
         shared: Counter[str] = Counter()
         tokens = 0
-        for number in np.argsort(-scores, kind="stable"):
+        for place in np.argsort(-scores, kind="stable").tolist():
+            number = self._order[place]
             tokens += self._tokens[number]
-            if tokens > FEEDBACK_TOKENS or scores[number] <= 0:
+            if tokens > FEEDBACK_TOKENS or scores[place] <= 0:
                 break
             shared.update(self._terms[number])
         found = {
@@ -155,11 +204,16 @@ class TermIndex:
         numbers, counts = self._postings[term]
         return np.asarray(numbers, dtype=np.int64), np.asarray(counts, dtype=np.float64)
 
-    def _buckets(self) -> NDArray[np.int64]:
-        """The bucket of tokens in which the middle of each text lies."""
-        ends = np.asarray(list(accumulate(self._tokens)), dtype=np.float64)
-        middles = ends - np.asarray(self._tokens, dtype=np.float64) / 2
-        return (middles // BUCKET_TOKENS).astype(np.int64)
+    def _arrays(self) -> _Arrays:
+        if self._known is None:
+            order = np.asarray(self._order, dtype=np.int64)
+            tokens = np.asarray(self._tokens, dtype=np.float64)
+            places = np.zeros(len(tokens), dtype=np.int64)
+            middles = np.cumsum(tokens[order]) - tokens[order] / 2
+            places[order] = (middles // BUCKET_TOKENS).astype(np.int64)
+            lengths = np.asarray(self._lengths, dtype=np.float64)
+            self._known = _Arrays(order, lengths, tokens, places)
+        return self._known
 
 
 def _carries_meaning(term: str) -> bool:

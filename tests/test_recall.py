@@ -251,3 +251,26 @@ def test_a_turn_that_vanishes_in_the_middle_is_gone_and_the_others_keep_their_pl
     fresh.sync(TURNS[:2] + TURNS[3:])
     for query in ("weather", "sister", "발표"):
         assert index.search(query) == fresh.search(query)
+
+
+def test_only_turns_that_differ_are_read_again() -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> int:
+        read.append(text)
+        return words(text)
+
+    turns = [turn(n, f"Number {n}: my parrot weighs {n} grams, he likes nuts.") for n in range(40)]
+    index, fresh = RecallIndex(counted), RecallIndex(words)
+    index.sync(turns)
+    for changed in (
+        turns[:3] + turns[4:],  # forgotten
+        turns,  # and, as after a switch of versions, back
+        [*turns[:10], turn(77, "A new question about nuts."), *turns[11:]],
+    ):
+        read.clear()
+        index.sync(changed)
+        fresh.sync(changed)
+        assert len(read) <= 12
+        query = "How many grams does the parrot of number 30 weigh?"
+        assert index.search(query) == fresh.search(query)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
-from chatbot.relevance import REACH_TOKENS, TermIndex
+from chatbot.relevance import REACH_TOKENS, SPARE_TEXTS, TermIndex
 from retrieval.words import lexical_terms
 
 
@@ -66,3 +68,28 @@ def test_an_empty_index_and_a_query_without_words() -> None:
     index = TermIndex()
     assert index.weights("grass") == {}
     assert index_of(["grass"]).weights("?!") == {}
+
+
+def test_texts_put_in_and_taken_out_anywhere_score_as_in_a_fresh_index() -> None:
+    chance = random.Random(3)
+    vocabulary = [f"word{n}" for n in range(30)]
+    index, texts = TermIndex(), list[str]()
+    for _ in range(300):
+        start = chance.randrange(len(texts) + 1)
+        end = min(len(texts), start + chance.randrange(8))
+        new = [" ".join(chance.choices(vocabulary, k=5)) for _ in range(chance.randrange(7))]
+        texts[start:end] = new
+        index.splice(start, end, [(lexical_terms(text), 10) for text in new])
+    fresh = index_of(texts)
+    query = "word1 word2 word7"
+    assert index.weights(query) == fresh.weights(query)
+    for one, other in (
+        (index.own(index.weights(query)), fresh.own(fresh.weights(query))),
+        (index.near(index.weights(query)), fresh.near(fresh.weights(query))),
+        (index.coverage(query), fresh.coverage(query)),
+        (index.spread(index.coverage(query)), fresh.spread(fresh.coverage(query))),
+    ):
+        assert one.tolist() == other.tolist()
+    scores = index.own(index.weights(query))
+    assert index.expanded({}, scores) == fresh.expanded({}, scores)
+    assert len(index._lengths) <= 2 * len(texts) + SPARE_TEXTS
