@@ -55,7 +55,7 @@ def ours(_: Path | None) -> tuple[Generate, Any]:
     """
     from chatbot.engine.cache_folder import ignore_progress
     from chatbot.engine.decode import Reader
-    from chatbot.engine.kv_layer import new_cache
+    from chatbot.engine.kv_cache import new_cache
     from chatbot.engine.loading import load_files, load_model
     from chatbot.engine.tokenizers import load_tokenizer
 

@@ -15,7 +15,7 @@ from chatbot.engine import kernels
 from chatbot.engine.int8_linear import Int8Linear, Int8Matrix, pack_model
 from chatbot.engine.kernels import FILE, Kernels, choose_kernels
 from chatbot.engine.kv_attention import NAME
-from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.memory import CACHES
 from chatbot.engine.read_weights import attention_names
 from chatbot.errors import ModelError

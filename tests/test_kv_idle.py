@@ -11,9 +11,10 @@ import torch
 from tiny_llama import START_ID, finished, tiny_engine, tiny_model, token_bytes
 
 from chatbot.engine.base import Finished, SamplingParams
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_choice import store_for
 from chatbot.engine.kv_idle import AsTheyAre, Elsewhere, IdleForm, InEightBit
-from chatbot.engine.kv_layer import Int8Layer, PlainLayer, Rows, cache_bytes, new_cache
+from chatbot.engine.kv_layer import Int8Layer, PlainLayer, Rows
 from chatbot.engine.kv_policy import CachePolicy
 from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine

@@ -9,16 +9,8 @@ import torch
 from tiny_llama import tiny_model
 
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import (
-    Int4Layer,
-    Int8Layer,
-    PlainLayer,
-    cache_bytes,
-    dequantize,
-    new_cache,
-    quantize,
-    truncate,
-)
+from chatbot.engine.kv_cache import cache_bytes, fit, new_cache, truncate
+from chatbot.engine.kv_layer import Int4Layer, Int8Layer, PlainLayer, dequantize, quantize
 from chatbot.engine.kv_policy import capacity_tokens
 from chatbot.engine.memory import CacheKind
 from chatbot.errors import ModelError
@@ -125,13 +117,15 @@ def test_8_bit_numbers_are_near_and_of_exact_size(dtype: torch.dtype) -> None:
     assert sum(rows.n_bytes for rows in layer.rows) == 2 * 2 * 64 * (16 + 2)
 
 
-def test_room_that_is_mostly_unused_is_given_back(model: Any) -> None:
+def test_unused_room_is_kept_until_it_is_given_back(model: Any) -> None:
     cache = filled(model, tuple(range(200)))
     full = cache_bytes(cache)
-    truncate(cache, 150)
-    assert cache_bytes(cache) == full
     truncate(cache, 10)
+    assert cache_bytes(cache) == full
+    held = [layer.rows[0].held.clone() for layer in cache.layers]
+    fit(cache)
     assert cache_bytes(cache) == full // 4
+    assert all(torch.equal(a, b.rows[0].held) for a, b in zip(held, cache.layers, strict=True))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])

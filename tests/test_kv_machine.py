@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tiny_llama import START_ID, finished, tiny_engine, tiny_model, token_bytes
 
 from chatbot.engine.base import SamplingParams, TextDelta
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_idle import AsTheyAre, Elsewhere, IdleForm
-from chatbot.engine.kv_layer import cache_bytes, new_cache
 from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine
 from chatbot.errors import EngineError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from chatbot.engine.kv_layer import new_layer
+from chatbot.engine.kv_cache import new_layer
 from chatbot.engine.kv_pack import (
     mixing,
     pack_bits,

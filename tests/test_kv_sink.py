@@ -12,7 +12,7 @@ from tiny_llama import END_ID, START_ID, finished, tiny_engine, tiny_model, toke
 
 from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import cache_bytes, new_cache
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_policy import SINK_TOKENS, CachePolicy, tokens_to_drop, tokens_to_reserve
 from chatbot.engine.kv_sink import can_drop_middle, drop_middle, rotation
 from chatbot.engine.kv_store import PrefixStore

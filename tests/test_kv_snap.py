@@ -12,7 +12,7 @@ from tiny_llama import START_ID, finished, tiny_engine, tiny_model
 
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import cache_bytes, new_cache
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_policy import LEAST_ROOM_TOKENS, SINK_TOKENS, CachePolicy
 from chatbot.engine.kv_snap import (
     OBSERVED_TOKENS,

@@ -13,7 +13,7 @@ import torch
 from tiny_llama import START_ID, tiny_engine, tiny_model
 
 from chatbot.engine.base import Finished, Prefilled, SamplingParams, TextDelta
-from chatbot.engine.kv_layer import cache_bytes, new_cache
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine
 from chatbot.engine.memory import CacheKind
@@ -316,3 +316,31 @@ def test_the_window_is_what_one_cache_may_hold(model: Any) -> None:
         last = reply(engine, prompt[:length], "a", max_tokens=128 - length)
         assert last.usage.completion_tokens == 128 - length or last.finish == "stop"
     assert store_of(engine).figures().kept_bytes <= 128 * BYTES_PER_TOKEN
+
+
+def test_the_chat_in_use_keeps_its_room_and_idle_ones_give_it_back(model: Any) -> None:
+    """So that memory is the same from turn to turn, also when a fold makes the prompt shorter."""
+    engine = tiny_engine(model)
+    long, short = (START_ID, *range(200)), (START_ID, *range(40))
+
+    def taken(name: str) -> int:
+        return engine.memory().kv_by_conversation[name]
+
+    reply(engine, long, "a")
+    most = taken("a")
+    reply(engine, short, "a")
+    assert taken("a") == most
+    reply(engine, short, "b")
+    assert taken("a") == taken("b") < most
+
+
+def test_unused_room_of_idle_chats_goes_before_any_cache(model: Any) -> None:
+    long, short = (START_ID, *range(200)), (START_ID, *range(40))
+    bound = (256 + 64) * BYTES_PER_TOKEN
+    engine = tiny_engine(model, kv_cache_bytes=bound)
+    reply(engine, short, "b")
+    reply(engine, long, "a")
+    reply(engine, short, "a")
+    assert engine.memory().kv_by_conversation.keys() == {"a", "b"}
+    reply(engine, short, "c")
+    assert engine.memory().kv_by_conversation.keys() == {"a", "b", "c"}

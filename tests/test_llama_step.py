@@ -13,7 +13,7 @@ from chatbot.engine.decode import Reader
 from chatbot.engine.int8_linear import pack_model
 from chatbot.engine.kernels import Kernels, use_kernels
 from chatbot.engine.kv_attention import NAME
-from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.llama_step import llama_step
 from chatbot.engine.memory import CacheKind, PlanRequest, figures_of, make_plan
 from chatbot.engine.models import ModelFiles

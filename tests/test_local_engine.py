@@ -15,7 +15,7 @@ from transformers.generation.logits_process import (
 
 from chatbot.engine.base import Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.local import TransformersEngine
 
 

@@ -11,7 +11,7 @@ from model_faults import Fault, raising, with_logit
 from tiny_llama import PROMPT, START_ID, finished, reply, tiny_engine, tiny_model
 
 from chatbot.engine.base import SamplingParams
-from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine
 from chatbot.errors import EngineError, InputError

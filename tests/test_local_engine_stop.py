@@ -13,7 +13,7 @@ from tiny_llama import PROMPT, finished, reply, tiny_engine, tiny_model
 
 from chatbot.engine.base import Finished, SamplingParams, TextDelta
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.local import TransformersEngine
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from chatbot.engine.base import ChatFormat, EngineEvent, Finished, SamplingParams
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import cache_bytes, new_cache
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_policy import STEP_TOKENS
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.local import TransformersEngine

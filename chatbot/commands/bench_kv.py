@@ -22,7 +22,7 @@ from chatbot.commands.text_score import Score, score
 from chatbot.console import Console
 from chatbot.engine.base import ChatTokenizer
 from chatbot.engine.decode import Reader
-from chatbot.engine.kv_layer import cache_bytes, new_cache
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.memory import CacheKind, kv_bytes_per_token
 from chatbot.engine.process_memory import process_bytes, process_peak_bytes, reset_peak
 from chatbot.errors import InputError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chatbot.engine.decode import Reader, TokenReader
-from chatbot.engine.kv_layer import cache_bytes, new_cache
+from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_snap import OBSERVED_TOKENS, SnapReader
 
 STRETCHES = 4

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.kv_score import read_scored
 from chatbot.engine.memory import CacheKind
 

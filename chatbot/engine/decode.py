@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import torch
 
-from chatbot.engine.kv_layer import truncate
+from chatbot.engine.kv_cache import truncate
 from chatbot.engine.kv_policy import SINK_TOKENS, tokens_to_drop
 from chatbot.engine.kv_sink import drop_middle
 from chatbot.engine.llama_step import LlamaStep, can_step

@@ -15,7 +15,8 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from chatbot.engine.kv_layer import PlainLayer, new_layer
+from chatbot.engine.kv_cache import new_layer
+from chatbot.engine.kv_layer import PlainLayer
 from chatbot.engine.memory import CACHES, CacheKind
 
 NAME = "packed_decode"

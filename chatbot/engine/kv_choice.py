@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.kv_idle import AsTheyAre, Elsewhere, IdleForm, InEightBit
-from chatbot.engine.kv_layer import new_cache
 from chatbot.engine.kv_policy import cache_bound
 from chatbot.engine.kv_promise import KVStore, NoCaches
 from chatbot.engine.kv_store import PrefixStore

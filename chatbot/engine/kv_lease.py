@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chatbot.engine.decode import Reader, TokenReader
-from chatbot.engine.kv_layer import truncate
+from chatbot.engine.kv_cache import truncate
 from chatbot.engine.kv_none import UncachedReader
 from chatbot.engine.kv_policy import CachePolicy
 from chatbot.engine.kv_sink import can_drop_middle

@@ -41,9 +41,12 @@ class Rows:
         self.tokens = end
 
     def cut(self, keep_tokens: int) -> None:
-        """Drop all rows behind the first `keep_tokens`, and storage that is mostly unused."""
+        """Drop all rows behind the first `keep_tokens`; the storage stays, see `fit`."""
         self.tokens = min(self.tokens, keep_tokens)
-        if 2 * capacity_tokens(self.tokens) <= self._storage.shape[2]:
+
+    def fit(self) -> None:
+        """Give back storage that is not used. A chat in use would soon fill it again."""
+        if capacity_tokens(self.tokens) < self._storage.shape[2]:
             self._resize(self.tokens)
 
     def move(self, device: torch.device) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
+from chatbot.engine.kv_cache import cache_bytes, fit, truncate
 from chatbot.engine.kv_idle import AsTheyAre, IdleForm, Resting
-from chatbot.engine.kv_layer import cache_bytes, truncate
 from chatbot.engine.kv_lease import Lease
 from chatbot.engine.kv_policy import (
     CachePolicy,
@@ -121,7 +121,10 @@ class PrefixStore:
             reused = reusable_tokens(held.token_ids, prompt_ids) if held else 0
             if held and not (reused and _cut(held.cache, reused)):
                 held, reused = None, 0
-            # One that rested comes back without room that it does not use.
+            # The chat in use keeps the room that it had, so that memory is the same from turn to
+            # turn; but not at the cost of other caches. One that rested has no room to spare.
+            if held and not held.resting.is_changed and not self._has_room(cache_bytes(held.cache)):
+                fit(held.cache)
             least = cache_bytes(held.cache) if held and not held.resting.is_changed else 0
             limit = self._make_room(len(prompt_ids), total_tokens, least, conversation_id)
             if held and held.resting.is_changed:
@@ -181,6 +184,7 @@ class PrefixStore:
             pressed = sum(self._sizes(at_home=True).values()) > room_bytes
             if kept.resting.is_changed or not (all_of_them or pressed):
                 continue
+            fit(kept.cache)
             resting = self._idle.rest(kept.cache)
             self._kept[name] = replace(
                 kept,
@@ -188,6 +192,11 @@ class PrefixStore:
                 n_bytes=cache_bytes(kept.cache),
                 is_exact=kept.is_exact and resting.is_exact,
             )
+
+    def _has_room(self, n_bytes: int) -> bool:
+        """Whether so many bytes fit beside all that is kept and promised."""
+        taken = sum(self._sizes(at_home=True).values()) + sum(x.reserved_bytes for x in self._lent)
+        return taken + n_bytes <= self._bound_bytes
 
     def _sizes(self, *, at_home: bool) -> dict[str, int]:
         return {n: k.n_bytes for n, k in self._kept.items() if k.resting.is_home == at_home}

@@ -14,7 +14,7 @@ import torch
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, TextDelta
 from chatbot.engine.decode import Stopped, TokenReader
 from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
-from chatbot.engine.kv_layer import new_cache, reserve, truncate
+from chatbot.engine.kv_cache import new_cache, reserve, truncate
 from chatbot.engine.kv_lease import Lease
 from chatbot.engine.ladder import (
     CALLERS_STEPS,

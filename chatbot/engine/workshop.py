@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from chatbot.engine.kv_layer import new_cache
+from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.kv_promise import KVStore
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.memory_watch import MemoryWatch
