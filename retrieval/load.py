@@ -130,17 +130,30 @@ def _status(path: Path) -> os.stat_result:
 def _in_child(path: Path, limits: LoadLimits, cancel: threading.Event | None) -> Parsed:
     with tempfile.TemporaryDirectory(prefix="parse-", ignore_cleanup_errors=True) as folder:
         result = Path(folder) / "result.json"
-        job = {
-            "path": str(path.resolve()),
-            "suffix": path.suffix.lower(),
-            "result": str(result),
-            "timeout_s": limits.timeout_s,
-            "memory_bytes": limits.memory_bytes,
-            "result_bytes": limits.max_result_bytes,
-            "max_pages": limits.max_pages,
-        }
-        code = _run(json.dumps(job), limits.timeout_s, cancel)
-        return _answer(result, code, limits)
+        job: dict[str, str | int] = {"suffix": path.suffix.lower(), "max_pages": limits.max_pages}
+        return _answer(result, run_worker(path, result, limits, job, cancel=cancel), limits)
+
+
+def run_worker(
+    path: Path,
+    result: Path,
+    limits: LoadLimits,
+    job: dict[str, str | int],
+    *,
+    cancel: threading.Event | None = None,
+) -> int:
+    """Do a job on a file in a child process, which writes `result`; its exit code.
+
+    Raises LoadError when the time is up or `cancel` is set.
+    """
+    bounds = {
+        "path": str(path.resolve()),
+        "result": str(result),
+        "timeout_s": limits.timeout_s,
+        "memory_bytes": limits.memory_bytes,
+        "result_bytes": limits.max_result_bytes,
+    }
+    return _run(json.dumps(bounds | job), limits.timeout_s, cancel)
 
 
 def _run(job: str, timeout_s: float, cancel: threading.Event | None) -> int:

@@ -25,6 +25,7 @@ from retrieval.ingest import (
 )
 from retrieval.load import LoadLimits
 from retrieval.narrow import narrow
+from retrieval.picture import page_picture
 from retrieval.rerank import Reranker, rerank
 from retrieval.search import search
 from retrieval.types import (
@@ -169,6 +170,12 @@ class Library:
     def original_file(self, document_id: str) -> Path | None:
         """The kept copy of the uploaded file, to show its pages."""
         return self._originals.find(document_id)
+
+    def page_picture(self, document_id: str, page: int, quote: str = "") -> bytes | None:
+        """A page (from 1) of a PDF as PNG, `quote` marked on it; None for other formats, pages
+        that are not there, and files that cannot be drawn. Takes half a second."""
+        path = self._originals.find(document_id)
+        return None if path is None else page_picture(path, page, quote, self._rules.limits)
 
     def search(
         self,

@@ -46,7 +46,7 @@ def read(path: Path, max_pages: int) -> Parsed:
     with path.open("rb") as file:
         if b"%PDF-" not in file.read(_HEAD_BYTES):
             raise LoadError("This file is not a PDF, whatever its name says.")
-    document = _opened(path)
+    document = opened(path)
     try:
         n_pages = len(document)
         if n_pages > max_pages:
@@ -60,7 +60,7 @@ def read(path: Path, max_pages: int) -> Parsed:
         document.close()
 
 
-def _opened(path: Path) -> Any:
+def opened(path: Path) -> Any:
     """PDFium tries the empty user password by itself."""
     try:
         return pypdfium2.PdfDocument(path)

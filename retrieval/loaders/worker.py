@@ -1,4 +1,5 @@
-"""The parser's own process: reads one file, writes one JSON file. Knows no caller.
+"""The parser's own process: reads one file, writes its text as JSON, or one page of it as a
+picture. Knows no caller.
 
 Started as `python -m retrieval.loaders.worker` with the job as JSON on stdin. What it may cost
 is limited from the inside, so that it also ends when the program that started it is gone.
@@ -19,10 +20,17 @@ from retrieval.types import LoadError
 
 
 def main() -> int:
-    """0 when a result was written, be it the text or a sentence; anything else is a crash."""
+    """0 when a result was written, be it the text, a sentence or a picture; anything else is a
+    crash."""
     job = json.load(sys.stdin)
     _limit(job["timeout_s"], job["memory_bytes"], job["result_bytes"])
-    Path(job["result"]).write_text(_result(job), encoding="ascii")
+    result = Path(job["result"])
+    if "page" in job:
+        from retrieval.loaders.page_picture import draw
+
+        result.write_bytes(draw(Path(job["path"]), job["page"], job["quote"]))
+    else:
+        result.write_text(_result(job), encoding="ascii")
     return 0
 
 
