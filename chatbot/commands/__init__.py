@@ -12,6 +12,7 @@ COMMANDS = {
     "export": "write a chat as JSON or Markdown",
     "context": "show the prompt that a question would have, without calling a model",
     "plan": "show what fits into memory before a model is loaded",
+    "capacity": "reckon what a team of some size needs: GPUs, replicas, storage",
     "regress": "run suites of conversations, and say what a change broke",
     "bench": "measure the program on this machine; the last line is JSON",
     "user": "say who may open the page in a network (see --host and --auth)",
