@@ -53,17 +53,25 @@ class RemoteClient:
 
         With a `body` it is a POST. Raises NoAnswerError when nobody answers.
         """
+        answer = self._asked(path, body)
+        if answer.status_code != 200:
+            return None
         try:
-            url = self.root_url + path
-            answer = self._http.get(url) if body is None else self._http.post(url, json=body)
-            if answer.status_code != 200:
-                return None
             found = answer.json()
         except (json.JSONDecodeError, UnicodeDecodeError):
             return None
-        except httpx.HTTPError as error:
-            raise unreachable(self.shown, error) from error
         return cast(dict[str, Any], found) if isinstance(found, dict) else None
+
+    def _asked(self, path: str, body: dict[str, Any] | None) -> httpx.Response:
+        for may_fail in (True, False):
+            try:
+                url = self.root_url + path
+                return self._http.get(url) if body is None else self._http.post(url, json=body)
+            except httpx.TransportError as error:
+                # A server closes connections that were idle; the next one is new.
+                if not may_fail:
+                    raise unreachable(self.shown, error) from error
+        raise AssertionError("a loop without an end")
 
     def models(self) -> list[dict[str, Any]]:
         """What the server says about each of its models. Raises RemoteError."""

@@ -15,7 +15,7 @@ from chatbot.engine.chat_template import ControlTexts, TemplateUnusableError, re
 from chatbot.engine.defuse import split_any
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.text_codec import cached
-from chatbot.errors import NoAnswerError
+from chatbot.errors import NoAnswerError, TokenizerError
 
 _CONTROL = re.compile(r"<[^<>\s]{1,80}>|\[/?[A-Z_]{2,30}\]")
 
@@ -62,7 +62,7 @@ class LlamaCppVocabulary:
 
         try:
             return rendered_texts(render)
-        except (TemplateUnusableError, NoAnswerError):
+        except (TemplateUnusableError, TokenizerError):
             props = self._client.ask("/props") or {}
             written = props.get("chat_template")
             return written if isinstance(written, str) else None
@@ -102,7 +102,7 @@ class VllmVocabulary:
 
         try:
             return rendered_texts(render)
-        except (TemplateUnusableError, NoAnswerError):
+        except (TemplateUnusableError, TokenizerError):
             return None
 
     def bos_id(self) -> int | None:
@@ -164,13 +164,17 @@ class ServerTokenizer:
 def _ids(client: RemoteClient, body: dict[str, Any]) -> tuple[int, ...]:
     found = _asked(client, "/tokenize", body, "tokens")
     if not isinstance(found, list) or not all(isinstance(i, int) for i in found):
-        raise NoAnswerError(f"The server {client.shown} gives no token ids; restart it.")
+        raise TokenizerError(f"The server {client.shown} gives no token ids; restart it.")
     return tuple(found)
 
 
 def _asked(client: RemoteClient, path: str, body: dict[str, Any], key: str) -> Any:
-    answer = client.ask(path, body)
+    try:
+        answer = client.ask(path, body)
+    except NoAnswerError as error:
+        # Before a prompt is made: nothing is stored yet, and the question goes back.
+        raise TokenizerError(str(error)) from error
     if answer is None or key not in answer:
-        message = f"The server {client.shown} no longer counts tokens; look whether it still works."
-        raise NoAnswerError(message)
+        message = f"The server {client.shown} does not count tokens; look whether it still works."
+        raise TokenizerError(message)
     return answer[key]

@@ -33,7 +33,7 @@ from chatbot.engine.remote_tokenizer import (
     message_format,
 )
 from chatbot.engine.remote_vocabulary import LlamaCppVocabulary, ServerTokenizer, VllmVocabulary
-from chatbot.errors import NoAnswerError, RemoteError
+from chatbot.errors import NoAnswerError, TokenizerError
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ def _by_ids_of_server(
             theirs = ServerTokenizer(name, VllmVocabulary(client, facts.model))
         else:
             return None
-    except (TemplateUnusableError, NoAnswerError) as error:
+    except (TemplateUnusableError, TokenizerError) as error:
         log.info("The server's own tokenizer cannot be used: %s", error)
         return None
     way = Way("token ids", theirs, "the server")
@@ -225,9 +225,12 @@ def _estimate(facts: ServerFacts, prober: Prober) -> Counter:
 
 def _extras_count(client: RemoteClient) -> CountText:
     def ask(text: str) -> int:
-        found = (client.ask("/extras/tokenize/count", {"input": text}) or {}).get("count")
+        try:
+            found = (client.ask("/extras/tokenize/count", {"input": text}) or {}).get("count")
+        except NoAnswerError as error:
+            raise TokenizerError(str(error)) from error
         if not isinstance(found, int):
-            raise RemoteError(f"The server {client.shown} no longer counts tokens; restart it.")
+            raise TokenizerError(f"The server {client.shown} no longer counts tokens; restart it.")
         return found
 
     begins = ask("")
