@@ -145,7 +145,7 @@ CHAT_ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "model": ChatCompletion,
         "description": "The reply; with `stream`, an event stream of chat.completion.chunk.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {}},
     },
     **ERRORS,
 }

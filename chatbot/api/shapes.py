@@ -8,13 +8,29 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from chatbot.api.errors import ApiError, bad
 
 MAX_MESSAGES = 2048
 MAX_STOPS = 4
 _INT64 = (1 << 63) - 1
+
+
+def _whole(value: Any) -> Any:
+    """1.0 is a whole number in JSON."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) <= _INT64
+    return int(value) if whole else value
+
+
+_Whole = Annotated[int, BeforeValidator(_whole)]
 _Stop = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 _Strict = ConfigDict(strict=True, extra="forbid")
 # Clients send back messages as they got them, with fields that are null or only for show.
@@ -69,17 +85,17 @@ class ChatRequest(BaseModel):
     messages: list[ChatMessage] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
-    max_completion_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    max_tokens: _Whole | None = Field(None, ge=1, le=1_000_000)
+    max_completion_tokens: _Whole | None = Field(None, ge=1, le=1_000_000)
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, ge=0, le=1)
     stop: _Stop | Annotated[list[_Stop], Field(max_length=MAX_STOPS)] | None = None
-    seed: int | None = Field(None, ge=-_INT64, le=_INT64)
+    seed: _Whole | None = Field(None, ge=-_INT64, le=_INT64)
     repetition_penalty: float | None = Field(None, ge=0.5, le=2, description="not of OpenAI")
     metadata: dict[str, Annotated[str, StringConstraints(max_length=16_384)]] | None = Field(
         None, max_length=16
     )
-    n: int | None = Field(None, description="1 only")
+    n: _Whole | None = Field(None, description="1 only")
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
