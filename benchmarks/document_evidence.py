@@ -1,13 +1,14 @@
-"""Is the evidence for a question in the passages that fit a token budget? Calls no language model.
+"""Is the evidence for a question in the prompt that it would have? Calls no language model.
 
-Run: python -m benchmarks.document_evidence SET_DIR [--budget-tokens N ...] [--json]
+Run: python -m benchmarks.document_evidence SET_DIR [--prompt-tokens 1024] [--tokenizer PATH]
+     [--embedding-model NAME] [--sample N | --half 0|1] [--misses FILE] [--json]
 
 SET_DIR holds `documents/` and `questions.jsonl`, one question a line:
 {"id", "question", "documents": [names] or null, "gold": [{"document", "text" | "start", "end"}]}.
-The last line printed is one JSON object. For each budget: `all`, the share of questions whose gold
-texts are all inside the passages; `chars`, the mean share of gold characters inside them;
-`over_budget`, how many prompts were longer than allowed. `top1` is the share of questions whose
-best passage touches a gold text.
+Prompts come from `python -m chatbot context`. The last line printed is one JSON object: `all`, the
+share of questions whose gold texts are all in the prompt whole; `chars`, the mean share of gold
+characters in it; `top1`, the share of questions whose best passage touches a gold text;
+`over_budget`, how many prompts were longer than allowed; `tokens`, how long they are on average.
 """
 
 from __future__ import annotations
@@ -15,159 +16,154 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from chatbot.engine.tokenizers import load_tokenizer
-from retrieval.context import LabelledPassage, pack
-from retrieval.embed import Embedder, SentenceTransformerEmbedder
-from retrieval.pipeline import Library
-from retrieval.types import CountTokens, Passage, passage_body
-
 Range = tuple[str, int, int]
+"""Document, start, end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`gold`: (document name, start, end); `scope`: document ids, None for all."""
+    """One line of the set, with its gold texts where they stand."""
 
-    text: str
+    record: dict[str, Any]
     gold: tuple[Range, ...]
-    scope: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one budget gave for one question."""
+    """What one prompt held of the gold texts."""
 
     covered: float
     complete: bool
+    top: bool
     tokens: int
 
 
-def covered_characters(gold: Range, passages: Sequence[Passage]) -> int:
-    """How many characters of a gold range stand in at least one passage."""
-    name, start, end = gold
-    inside: set[int] = set()
-    for passage in passages:
-        if passage.document == name:
-            inside.update(range(max(start, passage.start), min(end, passage.end)))
-    return len(inside)
-
-
-def load_questions(path: Path, library: Library) -> list[Question]:
-    """Questions whose gold texts are found in the library's texts; others are counted on stderr."""
-    ids = {info.name: info.id for info in library.documents()}
-    texts = {name: library.document_text(document_id) for name, document_id in ids.items()}
+def read_questions(folder: Path) -> list[Question]:
+    """The questions whose gold texts are in the set's files; others are counted on stderr."""
+    texts: dict[str, str] = {}
     questions, lost = [], 0
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
-        gold = [_locate(item, texts) for item in record["gold"]]
-        found = [item for item in gold if item is not None]
-        lost += len(found) < len(gold)
-        names = record.get("documents")
-        scope = None if names is None else tuple(ids[name] for name in names)
-        if gold and len(found) == len(gold):
-            questions.append(Question(record["question"], tuple(found), scope))
+        for gold in record["gold"]:
+            name = gold["document"]
+            if name not in texts:
+                texts[name] = (folder / "documents" / name).read_text(encoding="utf-8")
+        found = [located(gold, texts[gold["document"]]) for gold in record["gold"]]
+        if found and all(found):
+            questions.append(Question(record, tuple(item for item in found if item)))
+        else:
+            lost += 1
     if lost:
         print(f"{lost} questions left out: their gold text is not in a document", file=sys.stderr)
     return questions
 
 
-def _locate(gold: dict[str, Any], texts: dict[str, str]) -> Range | None:
-    text = texts.get(gold["document"], "")
+def located(gold: dict[str, Any], text: str) -> Range | None:
+    """Where a gold text stands; one with offsets is looked for beside them first."""
     wanted = gold.get("text", "").strip()
-    start = text.find(wanted)
-    if "start" in gold:
-        near = text.find(wanted, max(0, gold["start"] - 5))
-        start = near if near >= 0 else start
-    return (gold["document"], start, start + len(wanted)) if wanted and start >= 0 else None
+    if not wanted:
+        return (gold["document"], gold["start"], gold["end"]) if "start" in gold else None
+    start = text.find(wanted, max(0, gold.get("start", 0) - 5))
+    start = text.find(wanted) if start < 0 else start
+    return (gold["document"], start, start + len(wanted)) if start >= 0 else None
 
 
-def render_tokens(count_tokens: CountTokens) -> Any:
-    """Counts a passage with its label and place, as a prompt shows it."""
-
-    def count(label: str, passage: Passage) -> int:
-        page = f", p. {passage.page}" if passage.page else ""
-        body = passage_body(passage.context, passage.text)
-        return count_tokens(f"[{label}] {passage.document}{page}\n{body}\n\n")
-
-    return count
-
-
-def measure(
-    library: Library,
-    questions: Sequence[Question],
-    budgets: Sequence[int],
-    count_tokens: CountTokens,
-) -> dict[str, Any]:
-    """The figures of all questions, by budget."""
-    render = render_tokens(count_tokens)
-    outcomes: dict[int, list[Outcome]] = {budget: [] for budget in budgets}
-    top1 = 0
-    begin = time.perf_counter()
-    for question in questions:
-        passages = library.search(question.text, document_ids=question.scope)
-        top1 += any(covered_characters(gold, passages[:1]) for gold in question.gold)
-        for budget in budgets:
-            narrowed = library.search(
-                question.text, document_ids=question.scope, budget_tokens=budget
-            )
-            packed = pack(narrowed, budget, render)
-            outcomes[budget].append(_outcome(question, packed.passages, render))
-    elapsed = time.perf_counter() - begin
-    n_questions = max(1, len(questions))
-    figures: dict[str, Any] = {"questions": len(questions), "top1": round(top1 / n_questions, 4)}
-    for budget, each in outcomes.items():
-        figures[str(budget)] = {
-            "all": round(sum(o.complete for o in each) / n_questions, 4),
-            "chars": round(sum(o.covered for o in each) / n_questions, 4),
-            "over_budget": sum(o.tokens > budget for o in each),
-            "tokens": round(sum(o.tokens for o in each) / n_questions, 1),
-        }
-    figures["ms_per_question"] = round(1000 * elapsed / n_questions, 1)
-    return figures
-
-
-def _outcome(question: Question, taken: Sequence[LabelledPassage], render: Any) -> Outcome:
-    passages = [item.passage for item in taken]
-    lengths = [end - start for _, start, end in question.gold]
-    covered = [covered_characters(gold, passages) for gold in question.gold]
+def judged(gold: Sequence[Range], trace: dict[str, Any]) -> Outcome:
+    """What the passages of a prompt hold of the gold texts."""
+    passages = [
+        (PurePosixPath(s["document"]).name, s["start"], s["end"])
+        for s in sorted(
+            (s for s in trace["segments"] if s["kind"] == "passage"), key=lambda s: int(s["label"])
+        )
+    ]
+    covered = [_inside(item, passages) for item in gold]
+    lengths = [end - start for _, start, end in gold]
     return Outcome(
         sum(covered) / max(1, sum(lengths)),
         covered == lengths,
-        sum(render(item.label, item.passage) for item in taken),
+        any(_inside(item, passages[:1]) for item in gold),
+        trace["prompt_tokens"],
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Build a library in a temporary folder, ask all questions, print the figures."""
-    options = _parser().parse_args(arguments)
-    count_tokens: CountTokens = _by_words
-    if options.tokenizer:
-        tokenizer = load_tokenizer(options.tokenizer)
-        count_tokens = lambda text: len(tokenizer.encode(text))  # noqa: E731
-    embedder: Embedder | None = None
-    if options.embedder != "none":
-        embedder = SentenceTransformerEmbedder(options.embedder)
+def _inside(gold: Range, passages: Sequence[Range]) -> int:
+    """How many characters of a gold text stand in at least one passage."""
+    name, start, end = gold
+    held: set[int] = set()
+    for document, first, last in passages:
+        if document == PurePosixPath(name).name:
+            held.update(range(max(start, first), min(end, last)))
+    return len(held)
+
+
+def summary(outcomes: Sequence[Outcome], limit_tokens: int) -> dict[str, Any]:
+    """The figures of all questions."""
+    count = max(1, len(outcomes))
+    return {
+        "questions": len(outcomes),
+        "all": round(sum(o.complete for o in outcomes) / count, 4),
+        "chars": round(sum(o.covered for o in outcomes) / count, 4),
+        "top1": round(sum(o.top for o in outcomes) / count, 4),
+        "over_budget": sum(o.tokens > limit_tokens for o in outcomes),
+        "tokens": round(sum(o.tokens for o in outcomes) / count, 1),
+    }
+
+
+def traces(questions: Sequence[Question], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The prompt of each question, from the public command."""
     with tempfile.TemporaryDirectory() as folder:
-        library = Library(Path(folder), embedder=embedder, count_tokens=count_tokens)
-        begin = time.perf_counter()
-        for report in library.ingest_tree([options.set_dir / "documents"]):
-            if report.status != "indexed":
-                print(f"{report.file}: {report.status}: {report.message}", file=sys.stderr)
-        ingest_s = time.perf_counter() - begin
-        questions = load_questions(options.set_dir / "questions.jsonl", library)
-        if options.sample and options.sample < len(questions):
-            questions = random.Random(0).sample(questions, options.sample)
-        figures = measure(library, questions, options.budget_tokens, count_tokens)
-        library.close()
-    figures |= {"set": options.set_dir.name, "ingest_s": round(ingest_s, 1)}
+        asked = Path(folder) / "questions.jsonl"
+        lines = [
+            json.dumps({key: q.record.get(key) for key in ("question", "documents")})
+            for q in questions
+        ]
+        asked.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        command = [sys.executable, "-m", "chatbot", "context", "--json"]
+        command += ["--documents", str(options.set_dir / "documents"), "--questions", str(asked)]
+        command += ["--prompt-tokens", str(options.prompt_tokens)]
+        for name in ("tokenizer", "embedding_model"):
+            if value := getattr(options, name):
+                command += [f"--{name.replace('_', '-')}", value]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr.strip())
+    yield from (json.loads(line) for line in done.stdout.splitlines())
+
+
+def chosen(questions: list[Question], options: argparse.Namespace) -> list[Question]:
+    """A random half or sample, always the same one."""
+    mixed = random.Random(0).sample(questions, len(questions))
+    if options.half is not None:
+        return mixed[options.half :: 2]
+    return mixed[: options.sample] if options.sample else questions
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Ask all questions and print the figures."""
+    options = _parser().parse_args(arguments)
+    questions = chosen(read_questions(options.set_dir), options)
+    begin = time.perf_counter()
+    answers = list(traces(questions, options))
+    outcomes = [judged(q.gold, trace) for q, trace in zip(questions, answers, strict=True)]
+    figures = {"set": options.set_dir.name, "prompt_tokens": options.prompt_tokens}
+    figures |= summary(outcomes, options.prompt_tokens)
+    figures["elapsed_s"] = round(time.perf_counter() - begin, 1)
+    if options.misses:
+        lines = [
+            json.dumps({**q.record, "covered": round(o.covered, 3)}, ensure_ascii=False)
+            for q, o in zip(questions, outcomes, strict=True)
+            if not o.complete
+        ]
+        options.misses.write_text("\n".join(lines) + "\n", encoding="utf-8")
     if not options.json:
         for key, value in figures.items():
             print(f"{key:>16}: {value}")
@@ -175,19 +171,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _by_words(text: str) -> int:
-    return max(len(text.split()), len(text) // 4)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("set_dir", type=Path)
+    parser.add_argument("--prompt-tokens", type=int, default=1024)
     parser.add_argument(
         "--tokenizer", help="Llama 3's tokenizer.model, a tokenizer.json or a model folder"
     )
-    parser.add_argument("--embedder", default="none", help="none, or a model folder or name")
-    parser.add_argument("--budget-tokens", type=int, nargs="+", default=[1024, 2048])
-    parser.add_argument("--sample", type=int, default=0, help="ask only so many questions")
+    parser.add_argument("--embedding-model", help="as in the program, and its default")
+    some = parser.add_mutually_exclusive_group()
+    some.add_argument("--sample", type=int, default=0, help="ask only so many questions")
+    some.add_argument("--half", type=int, choices=(0, 1), help="one half, to tune on the other")
+    parser.add_argument("--misses", type=Path, help="write what is not complete to this file")
     parser.add_argument("--json", action="store_true", help="print the JSON line only")
     return parser
 
