@@ -172,12 +172,19 @@ def open_library(
 def open_chunk_store(settings: Settings, embedder: Embedder | None) -> ChunkStore | None:
     """The place for chunks and vectors by `--vector-url`; None where they are in the data folder.
 
-    Which documents there are is in the team's database, or else in a file of the data folder.
+    Which documents there are is then in the team's database, or in a file of the data folder.
     """
     if settings.vector_url is None:
         return None
-    url, database = settings.vector_url.get_secret_value(), settings.database_url
+    url = settings.vector_url.get_secret_value()
+    name = embedder.name if embedder else ""
+    return open_milvus_index(url, catalogue_location(settings), embedder=name)
+
+
+def catalogue_location(settings: Settings) -> Path | str:
+    """Where the list of documents is whose chunks and vectors are in Milvus; makes its folder."""
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value()
     folder = settings.data_dir / "library"
     folder.mkdir(parents=True, exist_ok=True)
-    catalogue = folder / CATALOGUE_FILE if database is None else database.get_secret_value()
-    return open_milvus_index(url, catalogue, embedder=embedder.name if embedder else "")
+    return folder / CATALOGUE_FILE

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 K1, B = 1.2, 0.75
 LEAST_IDF = 1e-6
@@ -20,6 +21,7 @@ NO_TERM = 0
 """A dimension that no term has: vectors must not be empty."""
 
 
+@lru_cache(maxsize=200_000)
 def dimension(term: str) -> int:
     """The place of a term in the vectors: a hash, since the set of terms has no end."""
     digest = hashlib.blake2b(term.encode(), digest_size=8).digest()

@@ -27,6 +27,12 @@ def library_of(database: CatalogueDatabase) -> str:
         return f"{connection.execute(library).scalar_one():015x}"
 
 
+def owners_of(database: CatalogueDatabase) -> list[str]:
+    """The names of all who have had a library here."""
+    with database.read() as connection:
+        return sorted(connection.execute(sa.select(OWNERS.c.name)).scalars())
+
+
 def number_of(database: CatalogueDatabase, owner: str) -> int:
     with database.write() as connection:
         of_owners = sa.select(COUNTERS).where(COUNTERS.c.key == "owner").with_for_update()
@@ -54,16 +60,17 @@ def count_terms(connection: sa.Connection, owner: int, change: Counter[str]) -> 
         for term, count in sorted(change.items())
         if count
     ]
-    for begin in range(0, len(rows), TERMS_AT_ONCE):
-        some = rows[begin : begin + TERMS_AT_ONCE]
-        insert = _kind(connection.dialect.name).insert(TERMS).values(some)
-        total = TERMS.c.chunks + insert.excluded.chunks
-        keys = [TERMS.c.owner, TERMS.c.term]
-        connection.execute(insert.on_conflict_do_update(keys, set_={"chunks": total}))
-        gone = [row["term"] for row in some if row["chunks"] < 0]
-        if gone:
-            left = sa.and_(TERMS.c.owner == owner, TERMS.c.term.in_(gone), TERMS.c.chunks <= 0)
-            connection.execute(sa.delete(TERMS).where(left))
+    if not rows:
+        return
+    insert = _kind(connection.dialect.name).insert(TERMS)
+    total = TERMS.c.chunks + insert.excluded.chunks
+    keys = [TERMS.c.owner, TERMS.c.term]
+    connection.execute(insert.on_conflict_do_update(keys, set_={"chunks": total}), rows)
+    gone = [row["term"] for row in rows if row["chunks"] < 0]
+    for begin in range(0, len(gone), TERMS_AT_ONCE):
+        some = TERMS.c.term.in_(gone[begin : begin + TERMS_AT_ONCE])
+        none_left = sa.and_(TERMS.c.owner == owner, some, TERMS.c.chunks <= 0)
+        connection.execute(sa.delete(TERMS).where(none_left))
 
 
 def _kind(dialect: str) -> Any:

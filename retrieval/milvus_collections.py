@@ -139,8 +139,7 @@ class MilvusCollections:
 
         found = self._call(name, look)
         if found:
-            with self._lock:
-                self._ready.add((self._link.epoch, name))
+            self._ready.add((self._link.epoch, name))
         return found
 
     def _make(self, name: str, dimensions: int) -> None:

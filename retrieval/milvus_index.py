@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from retrieval.catalogue import CHUNKS, Catalogue, Started
@@ -47,8 +48,7 @@ _LOG = logging.getLogger(__name__)
 def open_milvus_index(
     url: str, catalogue: Path | str, *, embedder: str = "", owner: str = ""
 ) -> MilvusIndex:
-    """The documents of one owner. A server that does not answer is no fault until something is
-    asked of it; a file must be free."""
+    """The documents of one owner. A server may be away; a file must be free."""
     return MilvusIndex(MilvusPlace(url, catalogue), embedder=embedder, owner=owner)
 
 
@@ -93,9 +93,11 @@ class MilvusIndex(MilvusSearch):
         also: Callable[[str], None] | None = None,
     ) -> DocumentInfo:
         """Store a document in the place of the one with its name, whose id it takes over."""
-        n_windows = sum(len(entry.windows) for entry in entries)
-        name = self._collection_for(window for entry in entries for window in entry.windows)
-        started = self._catalogue.begin(len(entries), n_windows, name)
+        windows = [window for entry in entries for window in entry.windows]
+        name = self._collection_for(windows)
+        started = self._catalogue.begin(len(entries), len(windows), name)
+        known = self._catalogue.by_name(info.name)
+        info = replace(info, id=known.id) if known else info
         try:
             written = self.write(info, entries, started)
             stored = self._catalogue.publish(info, document, written, self._embedder, also=also)
@@ -180,7 +182,7 @@ class MilvusIndex(MilvusSearch):
         self._catalogue.exclusive(action)
 
     def close(self) -> None:
-        """Let go of Milvus and of the database. Later calls raise RetrievalError."""
+        """Let go of the place. Later calls raise RetrievalError."""
         closed, self._closed = self._closed, True
         if not closed:
             self._place.release()

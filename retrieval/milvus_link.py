@@ -32,6 +32,8 @@ WRITE_S = 60.0
 REST_S = 5.0
 """After a failed call, so long no other one is tried: a chat must not wait at each question."""
 T = TypeVar("T")
+_FILE_CHANNEL = {"grpc.keepalive_time_ms": 3_600_000, "grpc.enable_http_proxy": 0}
+"""milvus-lite hangs up on who asks every ten seconds whether it is still there."""
 _LOUD = ("pymilvus", "pymilvus.milvus_client", "pymilvus.bulk_writer", "milvus_lite")
 _files_in_use: Counter[str] = Counter()
 """One server thread serves all who use a file in this process; the last one ends it."""
@@ -70,8 +72,7 @@ def parse_address(url: str) -> Address:
     try:
         port = parts.port or 19530
     except ValueError as error:
-        message = "The port in the vector URL is no number; correct --vector-url."
-        raise RetrievalError(message) from error
+        raise RetrievalError("The port is no number; correct --vector-url.") from error
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     token = f"{user}:{password}" if user and password else user or password
     uri = f"{parts.scheme}://{parts.hostname or 'localhost'}:{port}"
@@ -109,7 +110,7 @@ class MilvusLink:
         except (MilvusException, RpcError, ConnectionError) as error:
             if _is_away(error):
                 self._drop(client)
-                raise IndexAwayError(self._away()) from error
+                raise IndexAwayError(away_sentence(self.address)) from error
             message = f"Milvus at {self.address.shown} refused a request ({_reason(error)})."
             raise RetrievalError(message) from error
 
@@ -124,11 +125,10 @@ class MilvusLink:
     def _connected(self) -> Any:
         with self._lock:
             if self._closed:
-                message = "The document library is closed."
-                raise RetrievalError(message)
+                raise RetrievalError("The document library is closed.")
             if self._client is None:
                 if time.monotonic() < self._rest_until:
-                    raise IndexAwayError(self._away())
+                    raise IndexAwayError(away_sentence(self.address))
                 try:
                     self._client = _open(self.address)
                 except RetrievalError:
@@ -144,9 +144,6 @@ class MilvusLink:
             self._client = None
             self._rest_until = time.monotonic() + REST_S
         _close(client, self.address)
-
-    def _away(self) -> str:
-        return away_sentence(self.address)
 
 
 def away_sentence(address: Address) -> str:
@@ -168,12 +165,13 @@ def _open(address: Address) -> Any:
             db_name=address.database,
             timeout=CONNECT_S,
             dedicated=True,
+            grpc_options=_FILE_CHANNEL if address.is_file else {},
         )
     except MilvusException as error:
         if not address.is_file:
-            reason = _reason(error)
             if _is_away(error):
                 raise IndexAwayError(away_sentence(address)) from error
+            reason = _reason(error)
             message = f"Milvus at {address.shown} lets nobody in ({reason}); see --vector-url."
             raise RetrievalError(message) from error
         _release_file(address)
@@ -214,8 +212,7 @@ def _hold_file(address: Address) -> None:
     try:
         Path(address.uri).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"The folder of the vector file {address.shown} cannot be made ({error})."
-        raise RetrievalError(message) from error
+        raise RetrievalError(f"The vector file's folder cannot be made ({error}).") from error
     with _files_lock:
         _files_in_use[address.uri] += 1
 
@@ -240,8 +237,7 @@ def _close(client: Any, address: Address) -> None:
 def _is_away(error: Exception) -> bool:
     """Whether nobody answered, or too late, rather than said no."""
     code = getattr(error, "code", None)
-    code = code() if callable(code) else code
-    name = getattr(code, "name", "")
+    name = getattr(code() if callable(code) else code, "name", "")
     text = str(error).lower()
     return (
         isinstance(error, ConnectionError)

@@ -91,6 +91,8 @@ class MilvusSearch:
         mean = known.n_terms / max(1, known.total)
         scores: dict[int, float] = {}
         for row in rows:
+            if row.text is None:  # too long for Milvus
+                row = next((whole for whole, _, _ in self._rows([row.id])), row)
             counts = Counter(row.all_terms())
             met = {term: counts[term] for term in idfs if counts[term]}
             if met:  # else only its hash is the same

@@ -8,6 +8,7 @@ COMMANDS = {
     "chat": "chat in the terminal",
     "ask": "answer one question from documents",
     "ingest": "read documents into the library",
+    "library": "move the library of documents to Milvus or back",
     "import": "read chats from JSON files, ChatGPT's export among them",
     "export": "write a chat as JSON or Markdown",
     "context": "show the prompt that a question would have, without calling a model",
