@@ -24,6 +24,7 @@ from chatbot.folding import Folding
 from chatbot.hands import Hands
 from chatbot.messages import Conversation, Notice, PromptTrace
 from chatbot.prompting import PromptBuilder
+from chatbot.read_ahead import ReadAhead
 from chatbot.recall_vectors import RecallVectors
 from chatbot.reply_queue import ReplyQueue
 from chatbot.reply_run import ReplyRun
@@ -89,6 +90,7 @@ class Chat(ChatByHand, ChatInPassing):
         )
         self._fold_job = job
         self._folding = Folding(queue, job)
+        self._ahead = ReadAhead(self._read)
         self._hands = Hands(
             store,
             engine,
@@ -188,6 +190,16 @@ class Chat(ChatByHand, ChatInPassing):
         if self._vectors is not None:
             self._vectors.wake()
 
+    def read_ahead(self, conversation_id: str) -> None:
+        """Get ready, in the background, for the next question in a chat that was opened."""
+        if self._engine.status.state == "ready":
+            self._ahead.request(conversation_id)
+
+    def _read(self, conversation_id: str) -> None:
+        newest = self._store.last_turns(conversation_id, 1)
+        if newest:
+            self.context(conversation_id, newest[-1].question)
+
     def wait_for_folds(self, timeout_s: float | None = None) -> bool:
         """Wait until no summary is being made. False when the time is up first."""
         return self._folding.wait(timeout_s)
@@ -196,6 +208,7 @@ class Chat(ChatByHand, ChatInPassing):
         """Stop all replies and folds, and store what is left to store. Idempotent."""
         self._busy.stop_all()
         self._folding.close()
+        self._ahead.close()
         if self._answering.has_unsaved:
             self._answering.save_unsaved()
         if self._vectors is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from chatbot.chat import Chat, TurnDone
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.messages import PromptTrace, Turn
+from chatbot.recall import RecallIndex
 from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
 from chatbot.store import Store
@@ -111,3 +113,32 @@ def test_in_plain_talk_only_the_new_message_is_read(rig: Rig) -> None:
     trace = rig.chat.context(conversation_id, "I like the lamp3 and the train4 best, by far.")
     assert recalled(trace) == set()
     assert trace.segments[-1].text == "I like the lamp3 and the train4 best, by far."
+
+
+def test_a_chat_that_is_opened_is_read_before_its_first_question(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation_id, _ = talk(rig)
+    rig.chat.close()
+    read: list[int] = []
+    whole = RecallIndex._excerpts_of
+
+    def counted(self: RecallIndex, turns: Sequence[Turn], start: int) -> Any:
+        read.append(len(turns))
+        return whole(self, turns, start)
+
+    monkeypatch.setattr(RecallIndex, "_excerpts_of", counted)
+    rig.chat = Chat(
+        settings=Settings(data_dir=tmp_path, window_tokens=1024, summary="extractive"),
+        store=rig.store,
+        engine=ScriptedEngine(lambda text, ids: "All right, noted.", window_tokens=4096),
+        vectors=RecallVectors(rig.embedder, tmp_path / "recall.db"),
+    )
+    rig.chat.read_ahead(conversation_id)
+    rig.chat._ahead.wait()
+    assert sum(read) == 22
+    rig.chat.read_ahead(conversation_id)  # once is enough
+    rig.chat.context(conversation_id, "Who serviced the boiler?")
+    assert sum(read) == 22
+    rig.chat.read_ahead("unknown")  # is no fault
+    rig.chat._ahead.wait()

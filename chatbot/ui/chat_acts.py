@@ -49,6 +49,7 @@ class ChatActs:
             warn(tr(tab.language, "warn.no_chat"))
             return self._screen.side(tab)
         shown = self._desk.show(call.session, Tab(wanted, tab.language, search=tab.search))
+        self._services.chat.read_ahead(wanted)
         return self._screen.whole(shown, call.session)
 
     def _new(self, call: Call, tab: Tab) -> Updates:
