@@ -117,7 +117,8 @@ def check_required(budget: ContextBudget, candidates: Candidates) -> int:
             f"The system text ({candidates.system_tokens} tokens) and the question "
             f"({candidates.question_tokens} tokens) do not fit the prompt of "
             f"{budget.limit_tokens} tokens: {missing} too many. Shorten them, or use a larger "
-            "window (--window-tokens) or a shorter reply (--reply-tokens)."
+            "window (--window-tokens, and --kv-cache-bytes where it is set) or a shorter reply "
+            "(--reply-tokens)."
         )
         raise BudgetError(message, missing)
     return -missing

@@ -55,6 +55,14 @@ def test_the_commands_of_the_chat(piped: Callable[..., Outcome], folder: Path) -
     assert "never asked" not in outcome.out
 
 
+def test_memory_is_shown(piped: Callable[..., Outcome]) -> None:
+    outcome = piped("A lamp?", "/memory")
+    assert outcome.code == 0, outcome.err
+    rows = {line.split("  ")[0] for line in outcome.out.splitlines()}
+    assert {"weights", "caches", "work", "process"} <= rows
+    assert "  A lamp?" in outcome.out  # its cache, by its title
+
+
 def test_a_missing_file_does_not_keep_the_others_out(
     piped: Callable[..., Outcome], folder: Path
 ) -> None:

@@ -186,7 +186,8 @@ def test_plan_of_a_hub_model_that_cannot_be_reached(tmp_path: Path) -> None:
 def test_plan_says_what_to_do_when_it_does_not_fit(tmp_path: Path) -> None:
     settings = Settings(model=LLAMA3_8B, cache_dir=tmp_path)
     eight = plan_command(settings, "8GiB")
-    assert not eight["chosen"]["fits"]
+    assert not eight["chosen"]["fits"] and not eight["fits"]
+    assert eight["missing_bytes"] == eight["chosen"]["missing_bytes"] > 2 * GIB
     assert "--quantization int4" in eight["advice"][0]
     assert "It lacks 2.45 GiB." in format_plan(eight)
     four = plan_command(settings, "4GiB")

@@ -16,13 +16,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device-memory",
         metavar="SIZE",
-        help="plan for so much memory, such as 12GiB, instead of what is free now",
+        help="plan for so much memory, such as 12GiB, instead of what is free now: that of a CUDA "
+        "device, or of this machine with --device cpu",
     )
     add_json(parser)
 
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
-    """Nothing is loaded; only the configuration of a hub model is fetched."""
+    """Nothing is loaded; only the configuration of a hub model is fetched.
+
+    Exit code 0 also for a plan that does not fit: that is an answer, and `fits` tells it.
+    """
     if settings.engine_url:
         raise InputError("The server at --engine-url plans its own memory; leave --engine-url out.")
     report = plan_command(settings, arguments.device_memory)

@@ -17,6 +17,7 @@ from chatbot.commands.common import (
     split_missing,
     wait_for_engine,
 )
+from chatbot.commands.memory_table import memory_table
 from chatbot.commands.replying import ctrl_c_sets, follow
 from chatbot.commands.table import sources_text, trace_table
 from chatbot.console import Console
@@ -33,6 +34,7 @@ HELP = """\
 /retry           answer the last question again
 /context [TEXT]  show the prompt of the last reply, or the one that TEXT would have
 /documents       show the documents of this conversation
+/memory          show what the model, the caches of chats and the process take
 /add PATH...     answer from these files and folders, too
 /quit            leave (or Ctrl-D); Ctrl-C stops a reply
 A line that begins with // is a question that begins with /."""
@@ -59,6 +61,7 @@ class Terminal:
             "retry": self._retry,
             "context": self._context,
             "documents": self._documents,
+            "memory": self._memory,
             "add": self._add,
             "quit": self._quit,
         }
@@ -166,6 +169,10 @@ class Terminal:
             self._console.result(f"  {info.name}  ({counted(info.chunks, 'chunk')})")
         if not infos:
             self._console.note("This conversation has no documents; /add PATH adds some.")
+
+    def _memory(self, rest: str) -> None:
+        titles = {info.id: info.title for info in self._services.store.list_conversations()}
+        self._console.result(memory_table(self._services.engine.memory(), titles))
 
     def _add(self, rest: str) -> None:
         try:

@@ -106,6 +106,8 @@ def plan_report(
             kind: weights_bytes(figures, kind, on_cuda=request.on_cuda) for kind in WEIGHTS
         },
         "kv_bytes_per_token": {kind: kv_bytes_per_token(figures, kind) for kind in CACHES},
+        "fits": chosen.fits,
+        "missing_bytes": chosen.missing_bytes,
         "chosen": _plan_dict(chosen),
         "options": [_plan_dict(option) for option in options],
         "advice": advice(figures, chosen, request),
