@@ -24,6 +24,7 @@ from retrieval.units import (
     UnitMaker,
     adjacent,
     context_at,
+    is_rows,
     scored,
 )
 
@@ -32,9 +33,7 @@ UNIT_BYTES = 480
 MIN_UNIT_BYTES, UNIT_BYTES_PER_BUDGET_TOKEN = 120, 1.5
 """In small budgets they are shorter, so that some fit."""
 SHORT_DOCUMENT_CHUNKS = 3
-"""Chunks of documents up to this long are taken whole or not at all,"""
-WHOLE_DOCUMENT_SHARE = 1.0
-"""and all of them together, if they take no more than this of the budget."""
+"""Chunks of documents up to this long are taken whole if they fit, all of them together or each."""
 MIN_USEFUL_TOKENS = 12
 """A rest of the budget below this is left."""
 
@@ -62,9 +61,9 @@ def narrow(
 
     Chunks of long documents are cut at sentences into stretches; the best of these are taken
     until the budget is full, neighbours are joined, also across chunks, and single sentences
-    beside them fill the rest. Nothing is cut when all fits; CSV rows and short documents never
-    are; rows of other tables keep their header. Best first; as `passage_in_prompt` shows them,
-    they are within the budget together.
+    beside them fill the rest. Nothing is cut when all fits; CSV rows and short documents are only
+    when not even one chunk does; rows of other tables keep their header. Best first; as
+    `passage_in_prompt` shows them, they are within the budget together.
     """
     maker = UnitMaker(found.query, count_tokens)
     whole = [maker.whole(item, [item.passage]) for item in found.ranked]
@@ -92,10 +91,12 @@ def _units(
         first_seen = name not in siblings
         if first_seen:
             siblings[name] = chunks(name)
-        if len(siblings[name]) > SHORT_DOCUMENT_CHUNKS:
+        whole = maker.whole(item, [item.passage])
+        long = len(siblings[name]) > SHORT_DOCUMENT_CHUNKS and not is_rows(item.passage)
+        if long or whole.tokens + whole.header_tokens > budget_tokens:
             units.extend(maker.stretches(item, unit_bytes))
-        elif sum(p.tokens for p in siblings[name]) > WHOLE_DOCUMENT_SHARE * budget_tokens:
-            units.append(maker.whole(item, [item.passage]))
+        elif sum(p.tokens for p in siblings[name]) > budget_tokens:
+            units.append(whole)
         elif first_seen:
             units.append(maker.whole(item, siblings[name]))
     return units

@@ -78,10 +78,8 @@ class UnitMaker:
         )
 
     def stretches(self, item: Ranked, unit_bytes: int) -> list[Unit]:
-        """A passage in stretches of about `unit_bytes` in UTF-8; rows of CSV stay together."""
+        """A passage in stretches of about `unit_bytes` in UTF-8."""
         passage = item.passage
-        if not item.cells or passage.document.lower().endswith(_ROWS_AS_LINES):
-            return [self.whole(item, [passage])]
         n_bytes = [len(passage.text[start:end].encode()) for start, end in item.cells]
         aim = sum(n_bytes) / max(1, -(-sum(n_bytes) // unit_bytes))
         groups: list[list[int]] = []
@@ -167,6 +165,11 @@ def adjacent(before: Unit, after: Unit) -> bool:
     """Whether nothing but white space lies between."""
     near = before.end <= after.start <= before.end + MAX_GAP
     return before.document_id == after.document_id and near
+
+
+def is_rows(passage: Passage) -> bool:
+    """Whether a passage is rows of CSV, which stay together."""
+    return passage.document.lower().endswith(_ROWS_AS_LINES)
 
 
 def context_at(chunk: Passage, start: int) -> str:

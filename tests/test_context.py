@@ -149,3 +149,14 @@ def test_table_rows_are_not_cut_from_their_header(tmp_path: Path) -> None:
                 assert "| city | people | region |" in (item.context, item.text.splitlines()[0])
                 assert all(line in text.splitlines() for line in item.text.splitlines())
     library.close()
+
+
+@pytest.mark.parametrize("name", ["short.txt", "rows.csv"])
+def test_a_chunk_that_does_not_fit_is_cut_whatever_it_is_of(tmp_path: Path, name: str) -> None:
+    library = Library(tmp_path / "library", embedder=None, count_tokens=count_tokens)
+    filler = "There is nothing of note here, in this line.\n" * 30
+    (tmp_path / name).write_text(f"{filler}The keeper owned, a blue lamp.\n{filler}", "utf-8")
+    assert library.ingest(tmp_path / name).status == "indexed"
+    found = library.search("What did the keeper own?", budget_tokens=60)
+    assert any("blue lamp" in item.text for item in found)
+    library.close()
