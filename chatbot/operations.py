@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import secrets
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from chatbot.errors import SettingsError, StoreError
 from chatbot.services import Services
@@ -32,6 +34,17 @@ def readiness(services: Services) -> Readiness:
         store = "unreachable"
     state = services.engine.status.state
     return Readiness({"store": store, "engine": "ok" if state == "ready" else state})
+
+
+def scratch_folder(settings: Settings) -> Path:
+    """Where files lie that are of use to this process only.
+
+    Processes that share a database may share a data folder, too, on machines or in containers
+    whose process ids say nothing to each other; so each machine has a folder of its own there.
+    """
+    if settings.database_url is None:
+        return settings.data_dir
+    return settings.data_dir / "replicas" / f"{socket.gethostname()}-{settings.port}"
 
 
 def check_settings(settings: Settings) -> None:

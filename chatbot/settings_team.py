@@ -42,6 +42,11 @@ class TeamSettings(BaseModel):
         "folder); needed with a --host that others can reach",
     )
 
+    public_host: str | None = Field(
+        None,
+        description="the name by which people reach the page through a proxy, without a port",
+    )
+
     # Conversations
     database_url: SecretStr | None = Field(
         None,

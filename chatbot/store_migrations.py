@@ -19,6 +19,9 @@ from chatbot.store_postgres import (
 )
 from chatbot.store_schema import migrations
 
+_LIBRARY = "library_"
+"""With this begin the tables of the list of documents, which may be in the same database."""
+
 Step = Callable[[sa.Connection], None]
 
 
@@ -81,7 +84,8 @@ def _applied(connection: sa.Connection) -> set[str]:
 
 
 def _refuse_strangers(connection: sa.Connection, where: str) -> None:
-    tables = set(sa.inspect(connection).get_table_names())
+    found = sa.inspect(connection).get_table_names()
+    tables = {name for name in found if not name.startswith(_LIBRARY)}
     if tables and migrations.name not in tables:
         message = (
             f"{where} is a database of another program, so nothing was written to it; "

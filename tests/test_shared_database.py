@@ -329,6 +329,9 @@ def test_a_conversation_that_is_locked_for_long_is_a_sentence(
 
 def test_a_database_of_another_program_or_encoding_is_refused(postgres: PostgresServer) -> None:
     url = postgres.fresh()
+    postgres.run(f"CREATE TABLE {_schema(url)}.library_documents (id TEXT)")
+    Store(url).close()
+    url = postgres.fresh()
     postgres.run(f"CREATE TABLE {_schema(url)}.bookmarks (url TEXT)")
     with pytest.raises(StoreError, match="another program"):
         Store(url)

@@ -36,6 +36,7 @@ from chatbot.api.schema import FileDeleted, FileList, FileObject, Model, ModelLi
 from chatbot.api.shapes import ChatRequest, parse_request
 from chatbot.chat_events import TurnDone
 from chatbot.errors import SettingsError
+from chatbot.operations import scratch_folder
 from chatbot.persons import Persons
 from chatbot.records import new_id
 
@@ -65,7 +66,9 @@ class Api:
         self._accounts = Accounts(persons.shared.store)
         self._gate = Gate(keys, self._accounts)
         self._runner = Runner()
-        self._incoming = Incoming(settings.data_dir / "incoming-api", settings.max_upload_mb * MIB)
+        self._incoming = Incoming(
+            scratch_folder(settings) / "incoming-api", settings.max_upload_mb * MIB
+        )
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="api-file")
         self._limiter = CapacityLimiter(BLOCKING_CALLS)
         self._lock = threading.Lock()

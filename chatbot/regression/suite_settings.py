@@ -17,7 +17,7 @@ from chatbot.settings import Settings
 NOT_IN_SUITES = frozenset(
     {"data_dir", "cache_dir", "host", "port", "debug", "tokenizer"}
     | {"api", "api_key", "database_url", "vector_url", "engine_url", "engine_timeout_s"}
-    | {"metrics_token", "log_format"}
+    | {"metrics_token", "log_format", "public_host"}
 )
 """Each run has a data folder of its own, and where models lie is the machine's matter."""
 _MACHINE = NOT_IN_SUITES | {"prompts_dir"}

@@ -17,7 +17,7 @@ from starlette.middleware import Middleware
 
 from chatbot.api.app import Api
 from chatbot.errors import SettingsError
-from chatbot.operations import check_settings
+from chatbot.operations import check_settings, scratch_folder
 from chatbot.persons import Persons
 from chatbot.services import Services
 from chatbot.ui import QUIET
@@ -68,17 +68,18 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     login = Login(read_users(settings.auth) if settings.auth else {})
     require_login(settings.host, login.is_needed)
     port = usable_port(settings.host, settings.port if port is None else port)
-    data_dir = settings.data_dir
+    scratch = scratch_folder(settings)
     # The library's own folder for files; nothing is served from it.
     os.environ.update(QUIET)
-    os.environ["GRADIO_TEMP_DIR"] = str(data_dir / "gradio")
-    shutil.rmtree(data_dir / "gradio", ignore_errors=True)
+    os.environ["GRADIO_TEMP_DIR"] = str(scratch / "gradio")
+    shutil.rmtree(scratch / "gradio", ignore_errors=True)
     persons = Persons(services)
     api = _api(persons, is_open=login.is_needed) if settings.api else None
-    inbox = Inbox(data_dir / "incoming", settings.max_upload_mb * MIB)
+    inbox = Inbox(scratch / "incoming", settings.max_upload_mb * MIB)
     people = People(persons, inbox, login.user_of if login.is_needed else None)
     closing = threading.Event()
-    hosts = (*LOCAL_NAMES, settings.host.lower(), socket.gethostname().lower())
+    names = (settings.host, socket.gethostname(), settings.public_host or settings.host)
+    hosts = (*LOCAL_NAMES, *(name.lower() for name in names))
     guard = Middleware(
         Guard,
         hosts=hosts,
