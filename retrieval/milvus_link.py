@@ -34,7 +34,10 @@ REST_S = 5.0
 T = TypeVar("T")
 _FILE_CHANNEL = {"grpc.keepalive_time_ms": 3_600_000, "grpc.enable_http_proxy": 0}
 """milvus-lite hangs up on who asks every ten seconds whether it is still there."""
-_LOUD = ("pymilvus", "pymilvus.milvus_client", "pymilvus.bulk_writer", "milvus_lite")
+_LOUD = (
+    *("pymilvus", "pymilvus.milvus_client", "pymilvus.bulk_writer", "milvus_lite"),
+    "grpc._server",  # of milvus-lite, for each call that it does not know
+)
 _files_in_use: Counter[str] = Counter()
 """One server thread serves all who use a file in this process; the last one ends it."""
 _files_lock = threading.Lock()
@@ -171,8 +174,7 @@ def _open(address: Address) -> Any:
         if not address.is_file:
             if _is_away(error):
                 raise IndexAwayError(away_sentence(address)) from error
-            reason = _reason(error)
-            message = f"Milvus at {address.shown} lets nobody in ({reason}); see --vector-url."
+            message = f"Milvus at {address.shown} lets nobody in ({_reason(error)})."
             raise RetrievalError(message) from error
         _release_file(address)
         message = (
