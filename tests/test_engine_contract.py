@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event
 
 import pytest
 from peer_server import Peer
-from real_servers import llama_cpp_server, transformers_server
 from remote_rig import prompt_of, remote_engine
 from tiny_llama import PROMPT, tiny_engine, tiny_model
 
+from benchmarks.real_servers import (
+    MissingServerError,
+    Start,
+    llama_cpp_start,
+    started,
+    transformers_start,
+)
 from chatbot.engine.base import (
     ChatTokenizer,
     Engine,
@@ -69,14 +76,16 @@ def remote(kind: str) -> Callable[[Path], Iterator[Rig]]:
     return rig
 
 
-def real(
-    start: Callable[[Path, Path], Iterator[str]], **settings: object
-) -> Callable[[Path], Iterator[Rig]]:
+def real(make_start: Callable[[Path], Start]) -> Callable[[Path, Path], Iterator[Rig]]:
     def rig(tmp_path: Path, model_cache: Path) -> Iterator[Rig]:
-        for url in start(model_cache, tmp_path):
+        try:
+            start = make_start(model_cache)
+        except MissingServerError as missing:
+            pytest.skip(str(missing))
+        with started(start, tmp_path) as server:
 
-            def make(url: str = url) -> Engine:
-                return remote_engine(url, cache_dir=model_cache, **settings)
+            def make() -> Engine:
+                return remote_engine(server.url, cache_dir=model_cache, tokenizer=start.tokenizer)
 
             engine = make()
             yield Rig(engine, prompt_of(engine, "Tell me a long story about the sea."), make)
@@ -95,9 +104,9 @@ RIGS = {
     "remote-silent": remote("silent"),
 }
 REAL = {
-    "transformers-serve": real(transformers_server),
-    "llama-cpp-python": real(llama_cpp_server, tokenizer="demo"),
-    "llama-cpp-python-messages": real(llama_cpp_server),
+    "transformers-serve": real(transformers_start),
+    "llama-cpp-python": real(partial(llama_cpp_start, tokenizer=True)),
+    "llama-cpp-python-messages": real(partial(llama_cpp_start, tokenizer=False)),
 }
 
 
