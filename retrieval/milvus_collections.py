@@ -15,8 +15,8 @@ from retrieval.catalogue import CHUNKS
 from retrieval.milvus_link import WRITE_S, MilvusLink
 from retrieval.milvus_tables import Row, chunks_schema, windows_schema
 
-ROWS_AT_ONCE = 500
-"""In one request: some 4 MB."""
+ROWS_AT_ONCE = 200
+"""In one request: some 2 MB; a server takes 64."""
 MAX_LOOSE_ROWS = 300
 """milvus-lite indexes what is on disk once, and what is not yet at every search."""
 T = TypeVar("T")

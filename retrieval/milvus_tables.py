@@ -28,6 +28,8 @@ from retrieval.words import lexical_terms
 MAX_VARCHAR_BYTES = 65_535
 """Milvus holds no longer text. A chunk with more is read from the document's text."""
 OWNER_BITS = 40
+NO_PAGE = -1
+"""Servers before 2.5 have no empty fields."""
 CHUNK_FIELDS = (
     *("id", "batch", "document", "start", "end", "tokens", "page", "page_end"),
     *("context", "text", "head", "body"),
@@ -152,8 +154,8 @@ def as_stored(vector: Vectors) -> Vectors:
 
 def chunk_of(row: Mapping[str, Any]) -> ChunkRow:
     text, body = row["text"] or None, row["body"] or None
-    places = (row["start"], row["end"], row["tokens"], row["page"], row["page_end"])
-    chunk = Chunk(text or "", *places, row["context"])
+    pages = (None if row[name] == NO_PAGE else row[name] for name in ("page", "page_end"))
+    chunk = Chunk(text or "", row["start"], row["end"], row["tokens"], *pages, row["context"])
     return ChunkRow(number_of(row["id"]), row["batch"], chunk, text, row["head"], body)
 
 
@@ -167,10 +169,8 @@ def chunks_schema(client: Any) -> tuple[Any, Any]:
 
     schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field("id", DataType.INT64, is_primary=True)
-    for name in ("owner", "batch", "start", "end", "tokens"):
+    for name in ("owner", "batch", "start", "end", "tokens", "page", "page_end"):
         schema.add_field(name, DataType.INT64)
-    for name in ("page", "page_end"):
-        schema.add_field(name, DataType.INT64, nullable=True)
     schema.add_field("document", DataType.VARCHAR, max_length=64)
     for name in ("context", "text", "head", "body"):
         schema.add_field(name, DataType.VARCHAR, max_length=MAX_VARCHAR_BYTES)
@@ -196,7 +196,9 @@ def windows_schema(client: Any, dimensions: int) -> tuple[Any, Any]:
 
 def _chunk_row(chunk: Chunk, name: str) -> Row:
     return {
-        **{key: getattr(chunk, key) for key in ("start", "end", "tokens", "page", "page_end")},
+        **{key: getattr(chunk, key) for key in ("start", "end", "tokens")},
+        "page": NO_PAGE if chunk.page is None else chunk.page,
+        "page_end": NO_PAGE if chunk.page_end is None else chunk.page_end,
         "context": chunk.context,
         "text": chunk.text,
         "head": " ".join(lexical_terms(f"{name} {chunk.context}")),
