@@ -129,7 +129,7 @@ def test_unused_room_is_kept_until_it_is_given_back(model: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("kind", ["16bit", "int8"])
+@pytest.mark.parametrize("kind", ["16bit", "int8", "int4"])
 def test_three_turns_in_each_type_stay_near_the_plain_cache(dtype: str, kind: CacheKind) -> None:
     """As in kvpress #27: another type came back on the second question.
 
@@ -144,7 +144,7 @@ def test_three_turns_in_each_type_stay_near_the_plain_cache(dtype: str, kind: Ca
             ours, theirs = reader.read(ids), plain.read(ids)
             assert ours.dtype == theirs.dtype
             near = torch.cosine_similarity(ours.float(), theirs.float(), dim=0)
-            assert near > 0.995
+            assert near > (0.85 if kind == "int4" else 0.995)
 
 
 def test_other_kinds_of_layers_are_the_librarys(model: Any) -> None:
