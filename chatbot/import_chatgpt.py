@@ -6,10 +6,10 @@ The branch that was shown last becomes the chat, the others its versions. Knows 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeGuard
 
 from chatbot.errors import InputError
 from chatbot.import_messages import parse_messages
@@ -20,33 +20,46 @@ _LATEST_S = 6e10
 """About the year 3871; beyond it, and so long before 1970, a time is a mistake."""
 
 
+@dataclass(frozen=True, slots=True)
+class ChatFile:
+    """What a file with chats held. `left_out` names each chat that cannot be read, and says why."""
+
+    chats: tuple[Conversation, ...]
+    left_out: tuple[str, ...] = ()
+
+
 def is_chatgpt(data: object) -> bool:
     """Whether parsed JSON is such an export, or one chat of it."""
-    first = data[0] if isinstance(data, list) and data else data
-    return isinstance(first, dict) and isinstance(first.get("mapping"), dict)
+    return any(_is_chat(chat) for chat in (data if isinstance(data, list) else [data]))
 
 
-def parse_chatgpt(data: object) -> list[Conversation]:
-    """All chats of an export that have a message, in its order.
+def parse_chatgpt(data: object) -> ChatFile:
+    """All chats of an export that have a message, in its order; a faulty one hinders no other.
 
     Kept are ids, times, titles and all text; what is no text leaves a mark such as "[image]".
     What tools and the model's own thinking wrote stands on the side of the answer, under its
     name; messages that ChatGPT hides from the user are left out. Raises InputError that names
-    the chat.
+    the first chat if none can be read.
     """
-    chats = data if isinstance(data, list) else [data]
-    found = []
-    for number, chat in enumerate(chats):
-        if not is_chatgpt(chat):
-            raise InputError(f"[{number}] is no chat of ChatGPT: it has no 'mapping'.")
+    found, left_out = [], []
+    for number, chat in enumerate(data if isinstance(data, list) else [data]):
         try:
             found.append(_conversation(chat))
         except InputError as error:
-            raise InputError(f"[{number}] {chat.get('title') or ''}: {error}") from error
-    return [conversation for conversation in found if conversation.turns]
+            title = str(chat.get("title") or "") if isinstance(chat, dict) else ""
+            left_out.append(f"[{number}]{title and ' '}{title}: {error}")
+    if left_out and not found:
+        raise InputError(left_out[0])
+    return ChatFile(tuple(chat for chat in found if chat.turns), tuple(left_out))
 
 
-def _conversation(chat: Mapping[str, Any]) -> Conversation:
+def _is_chat(chat: object) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(chat, dict) and isinstance(chat.get("mapping"), dict)
+
+
+def _conversation(chat: object) -> Conversation:
+    if not _is_chat(chat):
+        raise InputError("it is no chat of ChatGPT: it has no 'mapping'.")
     nodes = _nodes(chat["mapping"])
     leaves = [name for name, node in nodes.items() if not node.get("children")]
     shown = str(chat.get("current_node"))

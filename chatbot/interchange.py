@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbot.errors import InputError
-from chatbot.import_chatgpt import is_chatgpt, parse_chatgpt
+from chatbot.import_chatgpt import ChatFile, is_chatgpt, parse_chatgpt
 from chatbot.import_messages import parse_messages
 from chatbot.messages import Conversation, PromptTrace, Segment
 from chatbot.records import storable, to_plain
@@ -24,22 +24,24 @@ def read_conversation(path: Path) -> Conversation:
         if not is_chatgpt(data):
             return parse_messages(data)
         found = parse_chatgpt(data)
-        if len(found) != 1:
-            raise InputError(f"it holds {len(found)} chats; only a file with one can be read here.")
+        held = len(found.chats) + len(found.left_out)
+        if held != 1:
+            raise InputError(f"it holds {held} chats; only a file with one can be read here.")
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    return found[0]
+    return found.chats[0]
 
 
-def read_conversations(path: Path) -> list[Conversation]:
-    """All chats of a JSON file: one as `read_conversation` takes it, or an export of ChatGPT.
+def read_conversations(path: Path) -> ChatFile:
+    """All chats of a JSON file: one as `read_conversation` takes it, or an export of ChatGPT, of
+    which those that cannot be read are named.
 
     Raises InputError that names the file, also where there is no chat in it.
     """
     try:
         data = _read_json(path)
-        found = parse_chatgpt(data) if is_chatgpt(data) else [parse_messages(data)]
-        if not any(conversation.turns for conversation in found):
+        found = parse_chatgpt(data) if is_chatgpt(data) else ChatFile((parse_messages(data),))
+        if not any(conversation.turns for conversation in found.chats):
             raise InputError("there is no message in it.")
     except InputError as error:
         raise InputError(f"{path}: {error}") from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import io
 import json
 import time
 from pathlib import Path
@@ -10,9 +13,11 @@ from typing import Any
 import pytest
 from cli import inside
 
+from chatbot.console import Console
 from chatbot.errors import InputError
 from chatbot.import_chatgpt import is_chatgpt, parse_chatgpt
 from chatbot.interchange import read_conversation, read_conversations
+from chatbot.settings import Settings
 from chatbot.store import Store
 
 
@@ -60,7 +65,7 @@ def trip() -> dict[str, Any]:
 
 
 def test_the_shown_branch_is_the_chat_and_the_others_are_versions(tmp_path: Path) -> None:
-    (chat,) = parse_chatgpt([trip()])
+    (chat,) = parse_chatgpt([trip()]).chats
     assert (chat.id, chat.title) == ("chat-1", "서울 여행")
     assert chat.created == "2023-11-14T22:13:20.000+00:00"
     assert [t.question for t in chat.turns] == ["Where to?\n[image]", "And food?"]
@@ -95,7 +100,7 @@ def test_a_file_of_many_chats(tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     lost = trip() | {"current_node": "gone"}
     path.write_text(json.dumps([trip(), empty, lost]), encoding="utf-8")
-    chats = read_conversations(path)
+    chats = read_conversations(path).chats
     assert len(chats) == 2
     assert chats[1].turns
     with pytest.raises(InputError, match="holds 2 chats"):
@@ -107,16 +112,36 @@ def test_a_file_of_many_chats(tmp_path: Path) -> None:
 def test_what_is_no_tree_is_refused_by_name(tmp_path: Path) -> None:
     circle = trip()
     circle["mapping"]["s"]["parent"] = "a2b"
-    with pytest.raises(InputError, match=r"\[1\] 서울 여행: .*its own ancestor"):
-        parse_chatgpt([trip(), circle])
-    with pytest.raises(InputError, match=r"\[1\] is no chat"):
-        parse_chatgpt([trip(), {"title": "x"}])
+    with pytest.raises(InputError, match=r"\[0\] 서울 여행: .*its own ancestor"):
+        parse_chatgpt([circle, {"title": "x"}])
     assert not is_chatgpt([])
     assert not is_chatgpt([{"role": "user", "content": "x"}])
     path = tmp_path / "x.json"
     path.write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="no message"):
         read_conversations(path)
+
+
+def test_a_faulty_chat_hinders_no_other_and_is_named() -> None:
+    circle = trip()
+    circle["mapping"]["s"]["parent"] = "a2b"
+    found = parse_chatgpt([{"title": "x"}, trip(), circle, 5, trip()])
+    assert len(found.chats) == 2
+    assert [reason.split(":")[0] for reason in found.left_out] == ["[0] x", "[2] 서울 여행", "[3]"]
+    assert "its own ancestor" in found.left_out[1]
+    assert "no 'mapping'" in found.left_out[0]
+
+
+def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.json"
+    path.write_text(json.dumps([trip(), {"title": "Broken"}]), encoding="utf-8")
+    out, err = io.StringIO(), io.StringIO()
+    command = importlib.import_module("chatbot.commands.import")
+    given = argparse.Namespace(files=[path], json=True)
+    assert command.run(given, Settings(data_dir=tmp_path), Console(out, err)) == 0
+    stored, left_out = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert stored["turns"] and "[1] Broken" in left_out["left_out"]
+    assert "Left out of conversations.json: [1] Broken" in err.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -133,7 +158,9 @@ def test_what_is_no_tree_is_refused_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_odd_forms_of_a_message_lose_no_text(broken: dict[str, Any]) -> None:
-    (chat,) = parse_chatgpt([tree(node("u", "root", "user", "Where to?", **broken), current=None)])
+    (chat,) = parse_chatgpt(
+        [tree(node("u", "root", "user", "Where to?", **broken), current=None)]
+    ).chats
     assert [m.content for turn in chat.turns for m in (*turn.user, *turn.assistant)] == [
         "Where to?"
     ]
@@ -142,7 +169,7 @@ def test_odd_forms_of_a_message_lose_no_text(broken: dict[str, Any]) -> None:
 def test_places_without_a_message_are_passed_over_and_others_refused() -> None:
     chat = tree(node("u", "root", "user", "Where to?"), current="u")
     chat["mapping"]["x"] = None
-    assert len(parse_chatgpt(chat)[0].turns) == 1
+    assert len(parse_chatgpt(chat).chats[0].turns) == 1
     chat["mapping"]["x"] = "text"
     with pytest.raises(InputError, match="'x' is no object"):
         parse_chatgpt(chat)
@@ -153,7 +180,7 @@ def test_many_branches_of_a_long_chat_are_read_in_seconds() -> None:
     trunk = [node(f"n{n}", f"n{n - 1}" if n else "root", roles[n % 2], f"{n}") for n in range(2000)]
     others = [node(f"b{n}", f"n{n - 1}", roles[n % 2], f"other {n}") for n in range(1, 2000, 5)]
     started = time.process_time()
-    (chat,) = parse_chatgpt(tree(*trunk, *others, current="n1999"))
+    (chat,) = parse_chatgpt(tree(*trunk, *others, current="n1999")).chats
     assert time.process_time() - started < 5
     assert len(chat.branches) == len(others)
     for branch in chat.branches:

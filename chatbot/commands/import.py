@@ -25,15 +25,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
-    """Nothing is stored unless all files can be read."""
+    """Nothing is stored unless all files can be read. Single chats of an export that cannot be
+    read are named and left out."""
     check_paths(arguments.files)
-    found = [chat for path in arguments.files for chat in read_conversations(path)]
+    files = [(path, read_conversations(path)) for path in arguments.files]
     with closing(open_store(settings)) as store:
-        for chat in found:
+        for chat in (chat for _, file in files for chat in file.chats):
             stored = store.import_conversation(chat)
             n_turns = len(stored.turns)
             if arguments.json:
                 console.json({"id": stored.id, "title": stored.title, "turns": n_turns})
             else:
                 console.result(f"{stored.id}  {counted(n_turns, 'turn')}  {stored.title}")
+    for path, file in files:
+        for reason in file.left_out:
+            console.note(f"Left out of {path.name}: {reason}")
+            if arguments.json:
+                console.json({"left_out": reason, "file": path.name})
     return 0

@@ -17,6 +17,8 @@ from chatbot.ui.screen import Screen, Updates
 from chatbot.ui.sentences import in_language
 
 MAX_TITLE_CHARACTERS = 200
+MOST_LEFT_OUT_TOLD = 5
+"""Of the chats of a file that cannot be read, so many are named, the others counted."""
 MAX_SEARCH_CHARACTERS = 200
 
 
@@ -86,9 +88,14 @@ class ChatActs:
         first = ""
         for file in files_of(call, self._inbox):
             try:
-                for conversation in read_chats(file):
+                read = read_chats(file)
+                for conversation in read.chats:
                     stored = self._services.store.import_conversation(conversation)
                     first = first or stored.id
+                for reason in read.left_out[:MOST_LEFT_OUT_TOLD]:
+                    warn(f"{file.name}: {in_language(tab.language, reason)}")
+                if rest := read.left_out[MOST_LEFT_OUT_TOLD:]:
+                    warn(f"{file.name}: + {len(rest)}")
             except ChatbotError as error:
                 warn(f"{file.name}: {in_language(tab.language, str(error))}")
             finally:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from chatbot.errors import InputError
+from chatbot.import_chatgpt import ChatFile
 from chatbot.import_markdown import looks_like_chat, parse_markdown
 from chatbot.interchange import read_conversations
-from chatbot.messages import Conversation
 from chatbot.ui.inbox import Waiting
 
 
-def read_chats(file: Waiting) -> list[Conversation]:
-    """All chats of a JSON export, of ChatGPT's export, or of Markdown that was saved here.
+def read_chats(file: Waiting) -> ChatFile:
+    """All chats of a JSON export, of ChatGPT's export, or of Markdown that was saved here, and
+    why some were left out.
 
     Raises InputError with a sentence that does not name the file.
     """
     if file.name.lower().endswith((".md", ".markdown", ".txt")):
-        return [parse_markdown(_text_of(file))]
+        return ChatFile((parse_markdown(_text_of(file)),))
     try:
         return read_conversations(file.path)
     except InputError as error:
         text = _text_of(file)
         if looks_like_chat(text):
-            return [parse_markdown(text)]
+            return ChatFile((parse_markdown(text),))
         # The file lies under a name that means nothing to a person.
         raise InputError(str(error).removeprefix(f"{file.path}: ")) from error
 
