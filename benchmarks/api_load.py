@@ -141,7 +141,8 @@ async def _user(
             await _turn(client, key, question, seen)
         except (httpx.HTTPError, ValueError, KeyError) as error:
             seen.errors.append(f"{type(error).__name__}: {error}"[:200])
-        await asyncio.sleep(chance.expovariate(1 / load.think_s) if load.think_s else 0)
+        pause_s = chance.expovariate(1 / load.think_s) if load.think_s else 0.0
+        await asyncio.sleep(max(min(pause_s, end_s - time.monotonic()), 0.0))
 
 
 async def _turn(client: httpx.AsyncClient, key: str, question: str, seen: Seen) -> None:

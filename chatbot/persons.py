@@ -15,6 +15,7 @@ class Persons:
         self._services = services
         self._lock = threading.Lock()
         self._opened: dict[str, Services] = {"": services}
+        self._opening: dict[str, threading.Lock] = {}
 
     @property
     def shared(self) -> Services:
@@ -27,6 +28,9 @@ class Persons:
         if found is not None:
             return found
         with self._lock:
+            opening = self._opening.setdefault(name, threading.Lock())
+        # Making a store writes to the disk several times; others need not wait for it.
+        with opening:
             if name not in self._opened:
                 self._opened[name] = self._services.for_person(name)
             return self._opened[name]

@@ -54,29 +54,34 @@ STEPS: tuple[Step, ...] = (m001_initial, m002_hands, m003_brief, m004_shared)
 
 
 def migrate(writer: sa.Engine, where: str, *, steps: Sequence[Step] = STEPS) -> None:
-    """Apply the steps that are missing, each in a transaction of its own.
+    """Apply the steps that are missing, each in a transaction of its own; all at once to a new
+    database, whose user is waiting.
 
-    Each excludes other programs that do the same, so two may start at once.
+    Each transaction excludes other programs that do the same, so two may start at once.
     Raises StoreError, before anything is written, for a database of a newer version or of
     another program.
     """
     names = [step.__name__ for step in steps]
     with writer.connect() as connection:
         _refuse_strangers(connection, where)
-        if connection.dialect.has_table(connection, migrations.name):
+        is_new = not connection.dialect.has_table(connection, migrations.name)
+        if not is_new:
             _refuse_newer(_applied(connection), names, where)
         refuse_other_encodings(connection, where)
-    with writer.begin() as connection:
-        lock_migrations(connection)
-        connection.exec_driver_sql(_MIGRATIONS)
-    for step in steps:
+    for together in (tuple(steps),) if is_new else [(step,) for step in steps]:
         with writer.begin() as connection:
             lock_migrations(connection)
-            if step.__name__ not in _applied(connection):
-                step(connection)
-                row = {"name": step.__name__, "applied": now_text()}
-                connection.execute(sa.insert(migrations).values(row))
-                compare_by_code_points(connection)
+            connection.exec_driver_sql(_MIGRATIONS)
+            _apply(connection, together)
+
+
+def _apply(connection: sa.Connection, steps: Sequence[Step]) -> None:
+    for step in steps:
+        if step.__name__ not in _applied(connection):
+            step(connection)
+            row = {"name": step.__name__, "applied": now_text()}
+            connection.execute(sa.insert(migrations).values(row))
+            compare_by_code_points(connection)
 
 
 def _applied(connection: sa.Connection) -> set[str]:
