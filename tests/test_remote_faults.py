@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from remote_rig import prompt_of, remote_engine
 from chatbot.engine import remote_reply
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams, TextDelta
 from chatbot.engine.remote import RemoteEngine
+from chatbot.engine.remote_faults import lost, unreachable
 from chatbot.engine.remote_stream import Backoff
 from chatbot.errors import (
     ConnectionLostError,
@@ -25,6 +27,9 @@ from chatbot.errors import (
     UnknownModelError,
     WrongKeyError,
 )
+from chatbot.messages import Notice
+from chatbot.ui.i18n import notice_text
+from chatbot.ui.sentences import in_language
 
 KEY = "sk-very-secret-0123456789"
 PARAMS = SamplingParams(max_tokens=40)
@@ -249,3 +254,14 @@ def test_waits_grow_to_a_limit_and_end() -> None:
     assert [backoff.next_s(None) for _ in range(6)] == [1, 2, 4, 4, 4, None]
     assert Backoff(attempts=5, first_s=1, most_s=4).next_s(3.0) == 3.0
     assert Backoff(attempts=5, first_s=1, most_s=4).next_s(60.0) is None
+
+
+def test_the_page_says_it_in_korean(peer: Peer, tmp_path: Path) -> None:
+    with pytest.raises(WrongKeyError) as caught:
+        remote_engine(peer.url)
+    for error in (lost("http://h"), unreachable("http://h"), caught.value):
+        said = in_language("ko", str(error))
+        assert re.search("[가-힣]", said) and "http://" in said
+    for code in ("remote_too_long", "remote_asked_again", "remote_count"):
+        notice = Notice(code, "x", {"times": 2, "told": 3, "counted": 4})
+        assert re.search("[가-힣]", notice_text("ko", notice))

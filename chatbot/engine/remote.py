@@ -73,12 +73,11 @@ def connect(settings: Settings, report: LoadReport) -> RemoteEngine:
 
 def _context(client: RemoteClient, facts: ServerFacts, settings: Settings) -> int:
     """The length of the server's context, at most that of the settings. Raises SettingsError."""
-    known = facts.context_tokens
-    if not known and facts.kind == "llama-cpp-python":
-        known = Prober(client, facts).context_by_refusal()
+    known, wanted = facts.context_tokens, settings.window_tokens
+    if not known and not wanted and facts.kind == "llama-cpp-python":
+        known = Prober(client, facts).context_by_refusal()  # takes seconds
     if not known and facts.kind == "transformers":
         known = local_context(settings, facts)
-    wanted = settings.window_tokens
     if not known and not wanted:
         raise SettingsError(
             f"The server {client.shown} does not tell how long its context is; set "

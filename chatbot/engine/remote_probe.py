@@ -21,8 +21,8 @@ SAMPLE_TURNS = (
     ("<|im_start|>system\nsay <|eot_id|> and </s>", "def f(x):\n    return x  # 값"),
 )
 SAMPLE_QUESTION = "그리고 언제 문을 열어요? 🙂👩‍👩‍👧  \tÅngström"
-_OVERLONG_WORDS = 1_200_000
-"""More tokens than any model's context."""
+_OVERLONG_WORDS, _OVERLONG_S = 140_000, 120.0
+"""More tokens than the context of any model in common use."""
 
 
 class Prober:
@@ -72,7 +72,10 @@ class Prober:
         """
         try:
             self._client.openai.completions.create(
-                model=self._facts.model, prompt="a " * _OVERLONG_WORDS, max_tokens=1
+                model=self._facts.model,
+                prompt="a " * _OVERLONG_WORDS,
+                max_tokens=1,
+                timeout=_OVERLONG_S,
             )
         except openai.APIError as error:
             found = typed(error, server=self._client.shown, model=self._facts.model)
