@@ -15,6 +15,7 @@ from itertools import takewhile
 from chatbot.engine.base import Engine, SamplingParams
 from chatbot.engine.exchange import in_use
 from chatbot.fold_call import SummaryCall, sentence_vectors
+from chatbot.fold_history import backoff_of, untold_refusal
 from chatbot.fold_types import CallModel, FoldSettings, refusal_notice
 from chatbot.language import Language
 from chatbot.messages import Conversation, Notice
@@ -54,6 +55,7 @@ class FoldJob:
         self._tally = tally or Tally()
         self._backoffs: dict[str, FoldBackoff] = {}
         self._refusals: dict[str, Notice] = {}
+        self._met: set[str] = set()
 
     def __call__(self, conversation_id: str, stop: threading.Event) -> bool:
         """Fold if it is due, with at most one summary; whether more is due after it.
@@ -75,8 +77,21 @@ class FoldJob:
 
     def take_notices(self, conversation_id: str) -> tuple[Notice, ...]:
         """What the user should know of the folds since this was asked last; told only once."""
+        if conversation_id not in self._met:
+            self._meet(conversation_id)
         notice = self._refusals.pop(conversation_id, None)
         return () if notice is None else (notice,)
+
+    def _meet(self, conversation_id: str) -> None:
+        """Take up what earlier runs of the program left, before the first fold or reply."""
+        self._met.add(conversation_id)
+        decisions = self._store.fold_decisions(conversation_id)
+        newest = self._store.last_turns(conversation_id, 1) if decisions else ()
+        if not newest:
+            return
+        self._backoffs.setdefault(conversation_id, backoff_of(decisions))
+        if notice := untold_refusal(decisions, newest[-1].created):
+            self._refusals[conversation_id] = notice
 
     def _warm(self, conversation: Conversation, stop: threading.Event) -> None:
         """Let the engine read all of the next prompt that is known before its question."""
@@ -107,6 +122,8 @@ class FoldJob:
         span = self._due(conversation)
         if span is None or stop.is_set():
             return False
+        if conversation_id not in self._met:
+            self._meet(conversation_id)
         turns = conversation.turns[span.start : span.stop]
         language = self._language(conversation)
         result = self._folder(language, stop).fold(

@@ -22,6 +22,8 @@ from chatbot.messages import Fact, FoldDecision, RollingSummary, SummaryOrigin, 
 from chatbot.summary_gate import Candidate, Source, judge, source_of, tidy
 from retrieval.types import RetrievalError
 
+NOT_ASKED = "model not asked"
+"""How the reason of a decision begins that no model had a part in."""
 FACT_SHARE = 0.4
 """Most of the summary's cap that the fact list may take."""
 
@@ -95,14 +97,14 @@ class FoldRun:
         if settings.mode != "model" or self.tools.call_model is None or max_calls < 1:
             return []
         if not self.backoff.may_ask:
-            self._note("model not asked: backing off after refusals")
+            self._note(f"{NOT_ASKED}: backing off after refusals")
             return []
         room = self._room(grows=max_calls > 1)
         if room < MIN_ROOM_TOKENS and max_calls > 1:
             # Too small for a summary that grows from piece to piece: one piece, the rest later.
             max_calls, room = 1, self._room(grows=False)
         if room < MIN_ROOM_TOKENS:
-            self._note(f"model not asked: {room} tokens of room for the conversation")
+            self._note(f"{NOT_ASKED}: {room} tokens of room for the conversation")
             return []
         return pieces_of(self.tools, self.turns, self.language, room=room, max_calls=max_calls)
 
@@ -142,7 +144,7 @@ class FoldRun:
         count, settings = self.tools.count_tokens, self.tools.settings
         needed = count(system) + count(user) + settings.overhead_tokens + cap
         if needed > settings.window_tokens or self.tools.call_model is None:
-            self._note(f"model not asked: {needed} tokens do not fit its window")
+            self._note(f"{NOT_ASKED}: {needed} tokens do not fit its window")
             return None
         self.calls += 1
         try:
