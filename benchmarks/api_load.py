@@ -47,6 +47,8 @@ class Seen:
     """What the users saw. `own_s`: seconds of a turn without the engine; `first_s`: until text."""
 
     own_s: list[float] = field(default_factory=list)
+    opening_s: list[float] = field(default_factory=list)
+    """The same of each user's first turn, which opens their store and library; in `own_s`, too."""
     first_s: list[float] = field(default_factory=list)
     server_own_s: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -132,20 +134,23 @@ async def _user(
     client: httpx.AsyncClient, number: int, key: str, until: tuple[Load, float], seen: Seen
 ) -> None:
     load, end_s = until
-    chance = random.Random(number)
+    chance, is_first = random.Random(number), True
     # Users come one by one, as they do; otherwise all would think in step.
     await asyncio.sleep(chance.uniform(0, load.think_s))
     while time.monotonic() < end_s:
         question = chance.choice(QUESTIONS)
         try:
-            await _turn(client, key, question, seen)
+            own_s = await _turn(client, key, question, seen)
+            if is_first:
+                seen.opening_s.append(own_s)
+            is_first = False
         except (httpx.HTTPError, ValueError, KeyError) as error:
             seen.errors.append(f"{type(error).__name__}: {error}"[:200])
         pause_s = chance.expovariate(1 / load.think_s) if load.think_s else 0.0
         await asyncio.sleep(max(min(pause_s, end_s - time.monotonic()), 0.0))
 
 
-async def _turn(client: httpx.AsyncClient, key: str, question: str, seen: Seen) -> None:
+async def _turn(client: httpx.AsyncClient, key: str, question: str, seen: Seen) -> float:
     begin = time.perf_counter()
     first = None
     last: dict[str, Any] = {}
@@ -169,9 +174,11 @@ async def _turn(client: httpx.AsyncClient, key: str, question: str, seen: Seen) 
     total_s = time.perf_counter() - begin
     timings = last["chatbot"]["timings"]
     seen.turns += 1
-    seen.own_s.append(total_s - timings["prefill_s"] - timings["decode_s"])
+    own_s = total_s - timings["prefill_s"] - timings["decode_s"]
+    seen.own_s.append(own_s)
     seen.server_own_s.append(timings["own_s"])
     seen.first_s.append(first or total_s)
+    return float(own_s)
 
 
 async def _watch(process: psutil.Process, memory: list[tuple[float, int]]) -> None:
@@ -199,6 +206,7 @@ def _result(
         "own_p95_ms": round(1000 * p95, 1),
         "own_p99_ms": round(1000 * percentile(seen.own_s, 0.99), 1),
         "own_max_ms": round(1000 * max(seen.own_s, default=0.0), 1),
+        "first_turns_p95_ms": round(1000 * percentile(seen.opening_s, 0.95), 1),
         "server_own_p95_ms": round(1000 * percentile(seen.server_own_s, 0.95), 1),
         "first_text_p95_ms": round(1000 * percentile(seen.first_s, 0.95), 1),
         "server_cpu_ms_per_turn": round(1000 * cpu_s / max(seen.turns, 1), 1),
