@@ -25,6 +25,7 @@ from chatbot.ui.health import Health
 from chatbot.ui.inbox import Inbox
 from chatbot.ui.login import Login
 from chatbot.ui.look import head, stylesheet, theme
+from chatbot.ui.mcp import Mcp
 from chatbot.ui.page import build_page
 from chatbot.ui.people import People
 from chatbot.ui.security import Guard, is_loopback, require_login
@@ -84,6 +85,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
         Guard,
         hosts=hosts,
         upload=inbox,
+        mcp=Mcp(lambda cookies: people.of(cookies).services),
         login=login,
         may_listen=people.may_listen,
         closing=closing,
@@ -119,6 +121,8 @@ def serve(services: Services) -> None:
     """Open the page, print its address, and stay until Ctrl-C."""
     handle = launch(services)
     print(f"Open {handle.url} in your browser. Ctrl-C ends the program.", flush=True)
+    if services.settings.api:
+        print(f"Programs find the API at {handle.url}v1 (docs/api.md).", flush=True)
     _wait(handle)
 
 
