@@ -162,18 +162,30 @@ def _kept_together(
     pairs: set[tuple[str, str]] = set()
     for sentence, terms in zip(text, met, strict=True):
         here = set(terms)
+        own: set[str] = set()
         if not query.heads.isdisjoint(here):
             # The first pair of a run follows its last character.
-            heads.update(b for a, b in pairwise(sentence) if len(a) == 1 and b in query.heads)
-        near = [pair for pair in query.adjacent if pair[0] in here and pair[1] in here]
+            own = {b for a, b in pairwise(sentence) if len(a) == 1 and b in query.heads}
+            heads |= own
+        inside = here - (query.heads - own)  # heads that only stand within words say nothing
+        near = [pair for pair in query.adjacent if pair[0] in inside and pair[1] in inside]
         if near:
-            pairs.update(set(pairwise(word_heads(sentence))).intersection(near))
+            pairs |= _side_by_side(near, sentence)
     total = HEAD_FACTOR * sum(query.weights[head] for head in heads)
     for pair in pairs:
         glued = is_glued(pair[0]) or is_glued(pair[1])
         factor = GLUED_ADJACENT_FACTOR if glued else ADJACENT_FACTOR
         total += factor * (query.weights[pair[0]] + query.weights[pair[1]]) / 2
     return total
+
+
+def _side_by_side(
+    pairs: Sequence[tuple[str, str]], sentence: Sequence[str]
+) -> set[tuple[str, str]]:
+    joined = f" {' '.join(sentence)} "
+    if joined.isascii():  # no glued script: the terms are the words
+        return {(a, b) for a, b in pairs if f" {a} {b} " in joined}
+    return set(pairwise(word_heads(sentence))).intersection(pairs)
 
 
 def _is_syllable(term: str) -> bool:
