@@ -65,7 +65,9 @@ def count_terms(connection: sa.Connection, owner: int, change: Counter[str]) -> 
     insert = _kind(connection.dialect.name).insert(TERMS)
     total = TERMS.c.chunks + insert.excluded.chunks
     keys = [TERMS.c.owner, TERMS.c.term]
-    connection.execute(insert.on_conflict_do_update(keys, set_={"chunks": total}), rows)
+    connection.execute(
+        insert.on_conflict_do_update(index_elements=keys, set_={"chunks": total}), rows
+    )
     gone = [row["term"] for row in rows if row["chunks"] < 0]
     for begin in range(0, len(gone), TERMS_AT_ONCE):
         some = TERMS.c.term.in_(gone[begin : begin + TERMS_AT_ONCE])

@@ -34,6 +34,8 @@ from retrieval.words import lexical_terms
 from tests.milvus_server import Server, milvus_server
 
 ROOT = Path(__file__).resolve().parent.parent
+FILE_ONLY = pytest.mark.parametrize("place", ["sqlite"], indirect=True)
+"""The list of documents only in a file: PostgreSQL makes no difference and costs time."""
 TEXTS = (
     "서울에서 휴가는 열다섯 날이다. 등대는 1915년에 고쳤다.",
     "The harbour lantern was paid for by the guild, and the guild kept the receipt.",
@@ -71,8 +73,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def index(server: Server, tmp_path: Path) -> Iterator[MilvusIndex]:
-    made = open_milvus_index(server.url, tmp_path / "catalogue.db", embedder="one")
+def index(server: Server, place: Path | str) -> Iterator[MilvusIndex]:
+    """Once with the list of documents in a file, once in PostgreSQL."""
+    if isinstance(place, Path):
+        place.parent.mkdir()
+    made = open_milvus_index(server.url, place, embedder="one")
     yield made
     made.close()
 
@@ -125,6 +130,7 @@ def test_both_places_answer_everything_alike(index: MilvusIndex, local: Index) -
     assert index.counts()["batches"] == 0
 
 
+@FILE_ONLY
 def test_searches_keep_to_the_documents_named(index: MilvusIndex) -> None:
     one, two = put(index, "1.txt", "the guild"), put(index, "2.txt", "the guild again")
     (mine,) = index.passages(two.id)
@@ -135,6 +141,7 @@ def test_searches_keep_to_the_documents_named(index: MilvusIndex) -> None:
     assert index.lexical(["guild"], 9, ["' or 1 == 1 or '"]) == []
 
 
+@FILE_ONLY
 def test_deleted_text_is_gone_and_the_id_stays_with_the_name(index: MilvusIndex) -> None:
     first = put(index, "a.txt", "a secret word", "more")
     again = put(index, "a.txt", "another word")
@@ -167,11 +174,12 @@ def test_what_fails_stores_nothing(
     assert (counts["chunks"], counts["windows"], counts["batches"]) == (1, 1, 0)
 
 
+@FILE_ONLY
 def test_nobody_finds_what_is_being_written(
-    index: MilvusIndex, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: MilvusIndex, server: Server, place: Path | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(index, "a.txt", "old text of the guild")
-    other = open_milvus_index(server.url, tmp_path / "catalogue.db", embedder="one")
+    other = open_milvus_index(server.url, place, embedder="one")
     seen: list[list[str]] = []
     publish = index._catalogue.publish
 
@@ -211,11 +219,12 @@ def test_readers_see_one_version_or_the_other(index: MilvusIndex) -> None:
     assert not wrong
 
 
+@FILE_ONLY
 def test_vectors_of_another_model_or_width_are_never_searched(
-    index: MilvusIndex, server: Server, tmp_path: Path
+    index: MilvusIndex, server: Server, place: Path | str
 ) -> None:
     info = put(index, "a.txt", "one", "two")
-    other = open_milvus_index(server.url, tmp_path / "catalogue.db", embedder="other")
+    other = open_milvus_index(server.url, place, embedder="other")
     assert other.stale() == [info.id]
     assert not other.has_vectors() and other.dense(unit(0), 9) == []
     assert index.dense(unit(0, 16), 9) == []
@@ -229,6 +238,7 @@ def test_vectors_of_another_model_or_width_are_never_searched(
     other.close()
 
 
+@FILE_ONLY
 def test_owners_share_a_place_and_see_only_their_own(index: MilvusIndex) -> None:
     mine = put(index, "a.txt", "the guild")
     with_other = index.for_owner("person:ko")
@@ -242,6 +252,7 @@ def test_owners_share_a_place_and_see_only_their_own(index: MilvusIndex) -> None
     assert len(index.lexical(["guild"], 9)) == 1, "closing one closed the other"
 
 
+@FILE_ONLY
 def test_a_chunk_too_long_for_milvus_is_kept_whole(index: MilvusIndex) -> None:
     long = "휴가 " * 20_000 + "끝"
     info = put(index, "long.txt", "short", long)
@@ -250,6 +261,7 @@ def test_a_chunk_too_long_for_milvus_is_kept_whole(index: MilvusIndex) -> None:
     assert index.passages_by_id([chunk_id])[chunk_id].text == long
 
 
+@FILE_ONLY
 def test_lost_rows_are_said(index: MilvusIndex) -> None:
     info = put(index, "a.txt", "one", "two")
     place = index._catalogue.place(info.id)
@@ -260,16 +272,17 @@ def test_lost_rows_are_said(index: MilvusIndex) -> None:
 
 
 def test_rows_of_a_process_that_died_are_removed(
-    index: MilvusIndex, server: Server, tmp_path: Path
+    index: MilvusIndex, server: Server, place: Path | str
 ) -> None:
     code = (
         "import os, sys; from pathlib import Path\n"
         "from tests.test_milvus_index import put\n"
         "from retrieval.milvus_index import open_milvus_index\n"
-        "index = open_milvus_index(sys.argv[1], Path(sys.argv[2]), embedder='one')\n"
+        "place = sys.argv[2] if '://' in sys.argv[2] else Path(sys.argv[2])\n"
+        "index = open_milvus_index(sys.argv[1], place, embedder='one')\n"
         "put(index, 'a.txt', 'the guild', also=lambda _: os._exit(9))\n"
     )
-    command = [sys.executable, "-c", code, server.url, str(tmp_path / "catalogue.db")]
+    command = [sys.executable, "-c", code, server.url, str(place)]
     assert subprocess.run(command, cwd=ROOT, check=False).returncode == 9
     assert index.counts()["chunks"] == 1 and index.lexical(["guild"], 9) == []
     put(index, "b.txt", "other")
