@@ -11,7 +11,7 @@ from cli import inside
 
 from chatbot.engine.capacity import GIB, Capacity, Hardware, Load, cheapest, groups_for
 from chatbot.engine.known_models import KNOWN_CONFIGS
-from chatbot.engine.memory import figures_of
+from chatbot.engine.model_figures import figures_of
 from chatbot.errors import InputError
 
 SMALL = "meta-llama/Llama-3.1-8B-Instruct"

@@ -12,8 +12,9 @@ from tiny_llama import tiny_model
 from torch import nn
 
 from chatbot.engine.int8_linear import Int8Embedding, Int8Linear, Int8Matrix, pack, pack_model
-from chatbot.engine.memory import figures_of, weights_bytes
+from chatbot.engine.memory import weights_bytes
 from chatbot.engine.memory_meter import weights_in_memory
+from chatbot.engine.model_figures import figures_of
 
 
 def random(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -19,7 +19,8 @@ from chatbot.engine.kv_policy import (
     to_evict,
 )
 from chatbot.engine.loading import request_of
-from chatbot.engine.memory import GIB, PlanRequest, figures_of, make_plan, plan_bytes_left
+from chatbot.engine.memory import GIB, PlanRequest, make_plan, plan_bytes_left
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.planning import best_plan
 from chatbot.errors import SettingsError
 from chatbot.settings import Settings, load_settings

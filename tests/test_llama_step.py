@@ -15,7 +15,8 @@ from chatbot.engine.kernels import Kernels, use_kernels
 from chatbot.engine.kv_attention import NAME
 from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.llama_step import llama_step
-from chatbot.engine.memory import CacheKind, PlanRequest, figures_of, make_plan
+from chatbot.engine.memory import CacheKind, PlanRequest, make_plan
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.models import ModelFiles
 from chatbot.engine.read_weights import read_weights
 

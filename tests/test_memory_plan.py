@@ -14,12 +14,12 @@ from chatbot.engine.known_models import KNOWN_CONFIGS
 from chatbot.engine.memory import (
     GIB,
     PlanRequest,
-    figures_of,
     kv_bytes_per_token,
     make_plan,
     weights_bytes,
     working_bytes,
 )
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.plan_text import format_plan
 from chatbot.engine.planning import plan_command
 from chatbot.errors import InputError, ModelError, SettingsError

@@ -82,7 +82,8 @@ def test_incomplete_folder_is_a_sentence(
 
 def test_damaged_weights_are_a_sentence(tmp_path: Path) -> None:
     from chatbot.engine.loading import load_model
-    from chatbot.engine.memory import PlanRequest, figures_of, make_plan
+    from chatbot.engine.memory import PlanRequest, make_plan
+    from chatbot.engine.model_figures import figures_of
 
     path = write_gguf(tmp_path / "x.gguf")
     files = models.locate(str(path), cache_dir=tmp_path)
@@ -95,7 +96,8 @@ def test_damaged_weights_are_a_sentence(tmp_path: Path) -> None:
 
 def test_a_window_cut_by_the_bound_on_caches_is_told(tmp_path: Path) -> None:
     from chatbot.engine.loading import load_model
-    from chatbot.engine.memory import PlanRequest, figures_of, make_plan
+    from chatbot.engine.memory import PlanRequest, make_plan
+    from chatbot.engine.model_figures import figures_of
 
     path = write_gguf(tmp_path / "x.gguf")
     files = models.locate(str(path), cache_dir=tmp_path)

@@ -18,7 +18,8 @@ from chatbot.engine.fair_lock import FairLock
 from chatbot.engine.kv_policy import cache_bound
 from chatbot.engine.loading import checked_plan
 from chatbot.engine.local import TransformersEngine
-from chatbot.engine.memory import GIB, PlanRequest, figures_of, make_plan
+from chatbot.engine.memory import GIB, PlanRequest, make_plan
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.plan_text import format_plan
 from chatbot.engine.planning import plan_command
 from chatbot.errors import SettingsError

@@ -12,7 +12,8 @@ from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_policy import STEP_TOKENS
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.local import TransformersEngine
-from chatbot.engine.memory import CacheKind, PlanRequest, figures_of, make_plan
+from chatbot.engine.memory import CacheKind, PlanRequest, make_plan
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.models import ModelFiles
 
 END_ID = 256

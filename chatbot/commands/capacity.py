@@ -14,7 +14,8 @@ from chatbot.console import Console
 from chatbot.engine.capacity import GIB, Capacity, Hardware, Load, cheapest, groups_for
 from chatbot.engine.device_memory import parse_bytes
 from chatbot.engine.known_models import KNOWN_CONFIGS
-from chatbot.engine.memory import CacheKind, Weights, figures_of
+from chatbot.engine.memory import CacheKind, Weights
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.models import read_config
 from chatbot.errors import InputError
 from chatbot.settings import Settings

@@ -22,7 +22,7 @@ from chatbot.commands.questions import Question, read_questions
 from chatbot.commands.table import trace_table
 from chatbot.console import Console
 from chatbot.engine.base import ChatTokenizer
-from chatbot.engine.memory import figures_of
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.models import read_config
 from chatbot.errors import ChatbotError, InputError
 from chatbot.interchange import read_conversation, trace_record

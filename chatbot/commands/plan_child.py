@@ -17,7 +17,8 @@ from chatbot.console import Console
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams
 from chatbot.engine.loading import load_files, load_model
 from chatbot.engine.local import TransformersEngine
-from chatbot.engine.memory import MemoryPlan, PlanRequest, figures_of, make_plan
+from chatbot.engine.memory import MemoryPlan, PlanRequest, make_plan
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.models import read_config
 from chatbot.engine.process_memory import (
     give_back_freed,

@@ -11,13 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chatbot.engine.memory import (
-    CacheKind,
-    ModelFigures,
-    Weights,
-    kv_bytes_per_token,
-    weights_bytes,
-)
+from chatbot.engine.memory import CacheKind, Weights, kv_bytes_per_token, weights_bytes
+from chatbot.engine.model_figures import ModelFigures
 from chatbot.errors import InputError
 
 GIB = 1 << 30

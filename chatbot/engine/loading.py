@@ -16,13 +16,8 @@ from chatbot.engine.kv_policy import (
     cache_policy,
     packable_kinds,
 )
-from chatbot.engine.memory import (
-    MemoryPlan,
-    ModelFigures,
-    PlanRequest,
-    figures_of,
-    kv_bytes_per_token,
-)
+from chatbot.engine.memory import MemoryPlan, PlanRequest, kv_bytes_per_token
+from chatbot.engine.model_figures import ModelFigures, figures_of
 from chatbot.engine.models import ModelFiles, locate, read_config
 from chatbot.engine.planning import advice, best_plan, chosen_weights, too_many_replies
 from chatbot.engine.process_memory import share_one_arena

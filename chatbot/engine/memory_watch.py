@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from chatbot.engine.cache_folder import gib
 from chatbot.engine.device_memory import Memory
 from chatbot.engine.failures import MemoryIsShort
-from chatbot.engine.memory import MIB, CacheKind, ModelFigures, kv_bytes_per_token, working_bytes
+from chatbot.engine.memory import MIB, CacheKind, kv_bytes_per_token, working_bytes
+from chatbot.engine.model_figures import ModelFigures
 from chatbot.engine.process_memory import give_back_freed
 
 STEPS = 8

@@ -24,14 +24,13 @@ from chatbot.engine.memory import (
     DEFAULT_WINDOW_TOKENS,
     WEIGHTS,
     MemoryPlan,
-    ModelFigures,
     PlanRequest,
     Weights,
-    figures_of,
     kv_bytes_per_token,
     make_plan,
     weights_bytes,
 )
+from chatbot.engine.model_figures import ModelFigures, figures_of
 from chatbot.engine.models import read_config
 from chatbot.engine.window import checked_window
 from chatbot.settings import Settings

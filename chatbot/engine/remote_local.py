@@ -14,7 +14,7 @@ from chatbot.engine import models
 from chatbot.engine.base import ChatTokenizer
 from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.engine.llama3_tokenizer import load_llama3
-from chatbot.engine.memory import figures_of
+from chatbot.engine.model_figures import figures_of
 from chatbot.engine.remote_server import ServerFacts
 from chatbot.engine.remote_ways import Counter
 from chatbot.engine.tokenizers import load_tokenizer

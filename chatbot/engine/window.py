@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbot.engine.memory import ModelFigures
+from chatbot.engine.model_figures import ModelFigures
 from chatbot.errors import SettingsError
 from chatbot.settings import Settings
 
