@@ -6,6 +6,8 @@ They come past the events of the page and without its session, so that each clai
 from __future__ import annotations
 
 import json
+from base64 import b64encode
+from contextlib import suppress
 
 from chatbot.errors import ChatbotError
 from chatbot.export_markdown import as_markdown
@@ -20,10 +22,11 @@ from chatbot.ui.machine_html import live_html
 from chatbot.ui.panel import draft_meter_html
 from chatbot.ui.prompt_html import trace_html
 from chatbot.ui.screen import Screen
-from chatbot.ui.source_html import source_html
-from retrieval.types import RetrievalError
+from chatbot.ui.source_html import has_picture, source_html
+from retrieval.types import Citation, RetrievalError
 
 MAX_DRAFT_CHARACTERS = 200_000
+WARM_TURNS = 100
 
 
 class Asks:
@@ -104,23 +107,46 @@ class Asks:
             return draft_meter_html(language, None, 0, 0, str(error))
         return draft_meter_html(language, trace, trace.prompt_tokens, trace.limit_tokens)
 
+    def warm(self, call: Call) -> str:
+        """Build what recall needs of a long chat that was opened, so that the first question in
+        it waits for nothing. Answers nothing."""
+        conversation = self._screen.conversation(call.conversation_id)
+        is_ready = self._services.engine.status.state == "ready"
+        if is_ready and conversation and len(conversation.turns) >= WARM_TURNS:
+            with suppress(ChatbotError, RetrievalError):
+                self._services.chat.context(conversation.id, conversation.turns[-1].question)
+        return ""
+
     def source(self, call: Call) -> str:
         """The page of a document with the words of a citation marked in it."""
-        turn, language = self._turn(call), language_of(call)
-        number = call.data.get("number")
-        if turn is None or not isinstance(number, int):
+        language, citation = language_of(call), self._citation(call)
+        if citation is None:
             return ""
-        best = [turn.best_sentence] if turn.best_sentence else []
-        citations = [*best, *turn.citations]
-        if not 0 <= number < len(citations):
-            return ""
-        citation = citations[number]
         try:
             text = self._services.library.document_text(citation.document_id)
             spans = self._services.library.page_spans(citation.document_id)
         except RetrievalError:
             return source_html(language, citation, None)
         return source_html(language, citation, text, spans)
+
+    def picture(self, call: Call) -> str:
+        """The page of a citation in a PDF, its words marked, as the address of a picture; "" if
+        it cannot be drawn."""
+        citation = self._citation(call)
+        if citation is None or citation.page is None or not has_picture(citation):
+            return ""
+        library = self._services.library
+        drawn = library.page_picture(citation.document_id, citation.page, citation.quote)
+        return f"data:image/png;base64,{b64encode(drawn).decode()}" if drawn else ""
+
+    def _citation(self, call: Call) -> Citation | None:
+        """The source of a turn that the page means by its number."""
+        turn, number = self._turn(call), call.data.get("number")
+        if turn is None or not isinstance(number, int):
+            return None
+        best = [turn.best_sentence] if turn.best_sentence else []
+        citations = [*best, *turn.citations]
+        return citations[number] if 0 <= number < len(citations) else None
 
     def _turn(self, call: Call) -> Turn | None:
         conversation = self._screen.conversation(call.conversation_id)

@@ -29,7 +29,11 @@
     const url = new URL(location.href);
     if (id) url.searchParams.set('c', id); else url.searchParams.delete('c');
     history.replaceState(null, '', url);
+    clearTimeout(warming);
+    // Once the chat is on the screen.
+    if (id) warming = setTimeout(() => { if (server) ask('warm', {}).catch(() => {}); }, 800);
   };
+  let warming = 0;
 
   // The library sets the direction of every message in every update of a growing reply, and the
   // browser then styles all of them anew; a value that stays the same need not be set.
@@ -43,8 +47,8 @@
 
   // ---- dialog: resolves to the text or true; null when it was left ----
   // `lines` makes the field several lines high, `html` comes from the server, `node` is a part of
-  // the page; with `only` there is nothing but a button to close it.
-  const dialog = ({ title, text, button, value, danger, lines, html, node, only, broad }) => new Promise((resolve) => {
+  // the page; with `only` there is nothing but a button to close it. `opened` gets the dialog.
+  const dialog = ({ title, text, button, value, danger, lines, html, node, only, broad, opened }) => new Promise((resolve) => {
     const before = document.activeElement;
     const box = document.createElement('dialog');
     box.className = `localchat-dialog${broad ? ' broad' : ''}`;
@@ -99,6 +103,7 @@
     else if (input) input.select(); else (only ? yes : no).focus();
     const quoted = box.querySelector('mark.quoted');
     if (quoted) quoted.scrollIntoView({ block: 'center' });
+    if (opened) opened(box);
   });
 
   // ---- uploads ----

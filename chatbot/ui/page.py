@@ -48,7 +48,7 @@ def _server_functions(people: People) -> list[Callable[..., Any]]:
         answered(ask)
         for ask in (
             Asks.trace, Asks.reply_text, Asks.question_text, Asks.summary_text, Asks.export,
-            Asks.machine, Asks.meter, Asks.source, Asks.case,
+            Asks.machine, Asks.meter, Asks.source, Asks.picture, Asks.case, Asks.warm,
         )
     ]  # fmt: skip
 

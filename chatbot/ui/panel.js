@@ -114,10 +114,24 @@
   const search = debounced(150, () => act('search', { text: byId('search').value }));
 
   // ---- source: its page, with the words marked ----
+  // The text is there at once; the page as a picture follows over it.
+  const showPicture = async (place, which) => {
+    if (!place) return;
+    const address = await ask('picture', which);
+    if (!address.startsWith('data:image/png;base64,')) return;
+    const picture = new Image();
+    picture.alt = place.dataset.label; picture.src = address;
+    await picture.decode();
+    place.append(picture);
+    place.hidden = false;
+    place.scrollIntoView({ block: 'nearest' });
+  };
   actions.source = async (button) => {
-    const html = await ask('source', { turn: turnOf(button), number: Number(button.dataset.number) });
+    const which = { turn: turnOf(button), number: Number(button.dataset.number) };
+    const html = await ask('source', which);
     if (!html) return;
-    await dialog({ title: word('source.title'), html, button: word('dialog.close'), only: true, broad: true });
+    await dialog({ title: word('source.title'), html, button: word('dialog.close'), only: true,
+      broad: true, opened: (box) => showPicture(box.querySelector('.page-picture'), which) });
   };
 
   actions.case = async () => localchat.download(await ask('case', {}));

@@ -20,6 +20,7 @@ from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
 from chatbot.ui.login import LOGIN, LOGOUT, Login
+from chatbot.ui.mcp import ROUTE as MCP
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -36,6 +37,9 @@ _HEADERS = {
     "referrer-policy": "same-origin",
     "x-frame-options": "DENY",
 }
+# The library would compress its three megabytes of scripts anew at each visit, which takes longer
+# than a browser on the same machine takes to read them; it leaves alone what has an encoding.
+_LOCAL_HEADERS = {**_HEADERS, "content-encoding": "identity"}
 API = "/v1/"
 _API_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 # Routes of the library that serve or take files, or reach other hosts. The page uses none.
@@ -55,6 +59,7 @@ class Guard:
         *,
         hosts: Sequence[str],
         upload: ASGIApp,
+        mcp: ASGIApp,
         login: Login,
         may_listen: Callable[[str, str], bool],
         closing: threading.Event,
@@ -71,6 +76,7 @@ class Guard:
         self._closing = closing
         self._hosts = frozenset(hosts)
         self._upload = upload
+        self._mcp = mcp
         self._login = login
         self._may_listen = may_listen
         self._api = api
@@ -89,7 +95,8 @@ class Guard:
             # The page opens none.
             await send({"type": "websocket.close", "code": 1008})
             return
-        guarded = _marked(_with_headers(send, _HEADERS), Headers(scope=scope))
+        headers = _HEADERS if self._behind_proxy or not _is_here(scope) else _LOCAL_HEADERS
+        guarded = _marked(_with_headers(send, headers), Headers(scope=scope))
         if refusal:
             await PlainTextResponse(refusal, status_code=403)(scope, receive, guarded)
         elif self._login.is_needed and scope["path"] in (LOGIN, LOGOUT):
@@ -101,6 +108,8 @@ class Guard:
             await answer(scope, receive, guarded)
         elif scope["path"] == ROUTE:
             await self._upload(scope, receive, guarded)
+        elif scope["path"] == MCP:
+            await self._mcp(scope, receive, guarded)
         else:
             await self._app(scope, self._until_closing(receive), guarded)
 
@@ -182,6 +191,11 @@ def _stranger(scope: Scope) -> Response:
     if scope["method"] == "GET" and wants_page:
         return RedirectResponse(LOGIN, status_code=303)
     return PlainTextResponse("Log in first.", status_code=401)
+
+
+def _is_here(scope: Scope) -> bool:
+    """Whether whoever asks is on this machine."""
+    return is_loopback((scope.get("client") or ("",))[0])
 
 
 def _is_address(name: str) -> bool:

@@ -31,10 +31,24 @@ def source_html(
     before, quote, after = text[first:start], text[start:end], text[end:last]
     more_before = '<p class="more">…</p>' if first > 0 else ""
     more_after = '<p class="more">…</p>' if last < len(text) else ""
+    picture = _picture_html(language, citation)
     return (
-        f'{head}{more_before}<div class="page-text" tabindex="0">{esc(before)}'
+        f'{head}{picture}{more_before}<div class="page-text" tabindex="0">{esc(before)}'
         f'<mark class="quoted">{esc(quote)}</mark>{esc(after)}</div>{more_after}'
     )
+
+
+def _picture_html(language: Language, citation: Citation) -> str:
+    """Where the script of the page puts the picture of the page, which takes a while to draw."""
+    if not has_picture(citation):
+        return ""
+    label = tr(language, "source.picture", page=citation.page or 1, document=citation.document)
+    return f'<div class="page-picture" data-label="{esc(label)}" hidden></div>'
+
+
+def has_picture(citation: Citation) -> bool:
+    """Whether there may be a picture of the page."""
+    return citation.page is not None and citation.document.lower().endswith(".pdf")
 
 
 def find_quote(citation: Citation, text: str) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from tests.browser.person import CHROMIUM, FLAGS, Person, Site, person
 
 Tab = Callable[..., Person]
 # Other tests run beside these, on two cores: what is slow then is no fault of the page.
-expect.set_options(timeout=15_000)
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="package")
@@ -37,17 +37,46 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     running.close()
 
 
-class Watch:
-    """What a browser window did wrong: errors on its pages, and hosts that it asked."""
+class Pool:
+    """Browser windows that are used again: a fresh one reads all scripts of the page anew.
 
-    def __init__(self) -> None:
+    Notes what a window did wrong: errors on its pages, and hosts that it asked.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._made: dict[str, list[BrowserContext]] = {}
+        self._lent: list[BrowserContext] = []
         self.errors: list[str] = []
         self.hosts: set[str] = set()
 
-    def context(self, browser: Browser, **options: object) -> BrowserContext:
+    def lend(self, **options: object) -> BrowserContext:
+        """A window that nobody else has; two of them are as two browsers."""
+        same = self._made.setdefault(repr(sorted(options.items())), [])
+        window = next((w for w in same if w not in self._lent), None)
+        if window is None:
+            window = self._open(options)
+            same.append(window)
+        window.set_default_timeout(20_000)
+        self._lent.append(window)
+        return window
+
+    def take_back(self) -> None:
+        """Let no window keep anything of the test."""
+        for window in self._lent:
+            for page in window.pages:
+                if page.url.startswith("http"):
+                    page.evaluate("localStorage.clear()")
+                page.close()
+            window.clear_cookies()
+            window.clear_permissions()
+        self._lent.clear()
+        self.errors.clear()
+        self.hosts.clear()
+
+    def _open(self, options: dict[str, object]) -> BrowserContext:
         settings = {"locale": "en-US", "viewport": {"width": 1280, "height": 860}, **options}
-        made = browser.new_context(**settings)  # type: ignore[arg-type]
-        made.set_default_timeout(10_000)
+        made = self._browser.new_context(**settings)  # type: ignore[arg-type]
         made.on("weberror", lambda error: self.errors.append(str(error.error)))
         made.on("request", lambda request: self._asked(request.url))
         return made
@@ -58,21 +87,19 @@ class Watch:
             self.hosts.add(parts.hostname or "")
 
 
+@pytest.fixture(scope="package")
+def pool(browser: Browser) -> Pool:
+    return Pool(browser)
+
+
 @pytest.fixture
-def windows(browser: Browser) -> Iterator[Callable[..., BrowserContext]]:
+def windows(pool: Pool) -> Iterator[Callable[..., BrowserContext]]:
     """Opens browser windows; afterwards none may have met an error or left the machine."""
-    watch = Watch()
-    opened: list[BrowserContext] = []
-
-    def window(**options: object) -> BrowserContext:
-        opened.append(watch.context(browser, **options))
-        return opened[-1]
-
-    yield window
-    for context in opened:
-        context.close()
-    assert watch.errors == []
-    assert watch.hosts <= {"127.0.0.1"}
+    yield pool.lend
+    errors, hosts = list(pool.errors), set(pool.hosts)
+    pool.take_back()
+    assert errors == []
+    assert hosts <= {"127.0.0.1"}
 
 
 @pytest.fixture

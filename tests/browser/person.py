@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from chatbot.chat import Chat
 from chatbot.engine.base import Engine
 from chatbot.engine.scripted import Scripted, ScriptedEngine, ScriptedReply
-from chatbot.errors import EngineError
+from chatbot.errors import EngineError, SettingsError
 from chatbot.services import Services
 from chatbot.settings import Settings
 from chatbot.store import Store
-from chatbot.ui.server import Handle, launch
+from chatbot.ui.server import Handle, launch, usable_port
 from retrieval.embed import ScriptedEmbedder
 from retrieval.pipeline import Library
 
@@ -65,6 +66,9 @@ def script(prompt: str, _: tuple[int, ...]) -> Scripted:
 class Site:
     """One running program with its page, which can be restarted on the same data and port."""
 
+    _ports: ClassVar[list[int]] = []
+    """Of programs that have ended: at a known address a browser keeps the page's scripts."""
+
     def __init__(
         self,
         folder: Path,
@@ -79,7 +83,7 @@ class Site:
         self.embedder = embedder or ScriptedEmbedder()
         self.services: Services
         self.handle: Handle
-        self._open(0)
+        self._open(self.settings.port or self._known_port())
 
     @property
     def url(self) -> str:
@@ -87,13 +91,25 @@ class Site:
 
     def restart(self) -> None:
         """End the program and start it again where it was."""
-        port = int(self.url.rstrip("/").rsplit(":", 1)[1])
+        port = self._port
         self.close()
+        self._ports.remove(port)
         self._open(port)
 
     def close(self) -> None:
         self.handle.close()
         self.services.close()
+        self._ports.append(self._port)
+
+    @property
+    def _port(self) -> int:
+        return int(self.url.rstrip("/").rsplit(":", 1)[1])
+
+    def _known_port(self) -> int:
+        while self._ports:
+            with suppress(SettingsError):
+                return usable_port("127.0.0.1", self._ports.pop())
+        return 0
 
     def _open(self, port: int) -> None:
         folder, engine = self.settings.data_dir, self._make_engine()
@@ -126,7 +142,7 @@ class Person:
     def open(self, url: str) -> Person:
         self.page.goto(url)
         # Drawn by the load event: from now on the page works.
-        expect(self.page.locator("#language")).to_have_count(1)
+        expect(self.page.locator("#language")).to_have_count(1, timeout=60_000)
         return self
 
     def write(self, text: str) -> Person:
@@ -172,7 +188,7 @@ class Person:
         return found[1] if found else ""
 
 
-def until(check: Callable[[], bool], what: str, limit_s: float = 20.0) -> None:
+def until(check: Callable[[], bool], what: str, limit_s: float = 40.0) -> None:
     """Wait for something that is not on the page."""
     end = time.monotonic() + limit_s
     while not check():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from chatbot.engine.base import EngineInfo
 from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.engine.scripted import ScriptedEngine
 from tests.browser.person import Site, person, script, until
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.browser
 Windows = Callable[..., BrowserContext]
@@ -87,6 +91,40 @@ def test_a_restart_of_the_server_loses_nothing(windows: Windows, folder: Path) -
         expect(tab.questions).to_have_text(["remember me", "and go on"])
     finally:
         own.close()
+
+
+@contextmanager
+def killed_server(folder: Path, port: int = 0) -> Iterator[str]:
+    """The address of a server of its own process, which is killed at the end."""
+    command = [sys.executable, "-m", "tests.browser.scripted_server", str(folder), str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def test_a_server_killed_in_mid_reply_comes_back_with_the_question_and_retry(
+    windows: Windows, folder: Path
+) -> None:
+    context = windows()
+    with killed_server(folder) as url:
+        tab = person(context, url)
+        tab.ask("Before script:plain")
+        tab.write("Cut off script:slow")
+        expect(tab.last_reply()).to_contain_text("word3")
+        port = int(url.rstrip("/").rsplit(":", 1)[1])
+    with killed_server(folder, port) as url:
+        # The page comes back by itself, in the same chat.
+        expect(tab.feet.last).to_contain_text("The program ended", timeout=60_000)
+        expect(tab.questions).to_have_text(["Before script:plain", "Cut off script:slow"])
+        expect(tab.send_button).to_be_visible()
+        tab.page.locator("[data-act=retry]").click()
+        expect(tab.last_reply()).to_contain_text("word3")
+        tab.page.keyboard.press("Escape")
+        expect(tab.feet.last).to_contain_text("Stopped.")
+        expect(tab.questions).to_have_count(2)
 
 
 def test_the_page_is_there_while_the_model_loads(windows: Windows, folder: Path) -> None:

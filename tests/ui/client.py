@@ -53,3 +53,42 @@ def call(client: httpx.Client, name: str, *data: object) -> tuple[str, Any]:
     with client.stream("GET", f"gradio_api/call/{name}/{begun.json()['event_id']}") as stream:
         lines = [line for line in stream.iter_lines() if line]
     return lines[-2].removeprefix("event: "), json.loads(lines[-1].removeprefix("data: "))
+
+
+class Wire:
+    """A tab of the page without a browser: sends what the page's script would send.
+
+    `heard` is all that the server sent to it.
+    """
+
+    def __init__(self, client: httpx.Client, tab: str) -> None:
+        self._client = client
+        self._tab = tab
+        config = client.get("config").json()
+        self._ids = {c["props"].get("elem_id"): c["id"] for c in config["components"]}
+        self._events = {
+            tuple(target): d["id"] for d in config["dependencies"] for target in d["targets"]
+        }
+        self.heard = ""
+        self.chat = ""
+        """The chat that the tab shows; the page knows it by its address."""
+
+    def send(self, text: str) -> None:
+        """Ask, and wait for the end of the reply."""
+        self._run("msg", "submit", [self.chat, text], None)
+
+    def act(self, name: str, **data: object) -> None:
+        """Press a button."""
+        self._run("bridge", "act", [self.chat], {"act": name, **data})
+
+    def _run(self, widget: str, event: str, data: list[str], details: object) -> None:
+        index = self._events[(self._ids[widget], event)]
+        asked = {"data": data, "fn_index": index, "session_hash": self._tab, "event_data": details}
+        joined = self._client.post("gradio_api/queue/join", json=asked)
+        assert joined.status_code == 200, joined.text
+        address = f"gradio_api/queue/data?session_hash={self._tab}"
+        with self._client.stream("GET", address) as stream:
+            for line in stream.iter_lines():
+                self.heard += line
+                if '"msg": "process_completed"' in line or '"msg":"process_completed"' in line:
+                    return
