@@ -154,8 +154,9 @@ def as_stored(vector: Vectors) -> Vectors:
 
 def chunk_of(row: Mapping[str, Any]) -> ChunkRow:
     text, body = row["text"] or None, row["body"] or None
-    pages = (None if row[name] == NO_PAGE else row[name] for name in ("page", "page_end"))
-    chunk = Chunk(text or "", row["start"], row["end"], row["tokens"], *pages, row["context"])
+    page, page_end = (None if row[key] == NO_PAGE else row[key] for key in ("page", "page_end"))
+    places = (row["start"], row["end"], row["tokens"], page, page_end)
+    chunk = Chunk(text or "", *places, row["context"])
     return ChunkRow(number_of(row["id"]), row["batch"], chunk, text, row["head"], body)
 
 
