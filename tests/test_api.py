@@ -362,6 +362,31 @@ def test_sampling_reaches_the_engine(api: Api, client: Any) -> None:
     assert params.max_tokens == 33 and params.repetition_penalty == 1.5 and params.seed >= 0
 
 
+def test_ending_the_program_ends_streams_and_stores_what_there_is(tmp_path: Path) -> None:
+    ending = Api(tmp_path)
+    body = {
+        "model": "default", "stream": True, "messages": [user("wish:slow")],
+        "metadata": {"conversation_id": "c"},
+    }  # fmt: skip
+    with ending.plain.stream("POST", "chat/completions", json=body) as answer:
+        lines = answer.iter_lines()
+        until(lambda: "word" in next(lines), "the first words")
+        begin = time.monotonic()
+        ending.handle.close()
+        rest = [line for line in lines if line]
+        assert time.monotonic() - begin < 20
+    assert rest[-1] == "data: [DONE]" and '"finish":"cancelled"' in rest[-2]
+    (turn,) = ending.services.store.load("c").turns
+    assert turn.finish == "cancelled" and turn.reply.startswith("word0")
+    ending.close()
+
+
+def test_the_model_says_how_much_it_takes(api: Api) -> None:
+    (model,) = api.plain.get("models").json()["data"]
+    assert model["id"] == "scripted" and model["max_model_len"] == 2048
+    assert api.plain.get("models/default").json() == model
+
+
 def test_a_slow_reply_streams_as_it_is_made(client: Any) -> None:
     begin, times = time.monotonic(), []
     for chunk in ask(client, user("wish:slow"), stream=True, max_tokens=30):

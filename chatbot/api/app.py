@@ -39,6 +39,7 @@ from chatbot.errors import SettingsError
 from chatbot.operations import scratch_folder
 from chatbot.persons import Persons
 from chatbot.records import new_id
+from chatbot.windows import window_tokens
 
 MIB = 1 << 20
 READERS = 2
@@ -245,7 +246,10 @@ class Api:
         return PurePath(name).name if PurePath(name).is_absolute() else name
 
     def _model_record(self) -> Model:
-        return Model(id=self._model_name(), created=self._started)
+        shared = self._persons.shared
+        ready = shared.engine.status.state == "ready"
+        most = window_tokens(shared.chat.settings, shared.engine) if ready else None
+        return Model(id=self._model_name(), created=self._started, max_model_len=most)
 
 
 def _wants_usage(call: ChatRequest) -> bool:

@@ -72,7 +72,9 @@ class Accounts:
                     account.running -= 1
 
     def spend(self, key: Key, tokens: int) -> None:
-        """Count the tokens of a reply."""
+        """Count the tokens of a reply, if somebody wants to know."""
+        if not key.limits.tokens_per_day:
+            return
         with self._lock:
             account = self._account(key)
             account.day_tokens += tokens

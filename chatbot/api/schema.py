@@ -28,6 +28,8 @@ class Model(BaseModel):
     object: Literal["model"] = "model"
     created: int
     owned_by: str = "local"
+    max_model_len: int | None = None
+    """Longest prompt and reply together, as vLLM tells it; none while the model loads."""
 
 
 class ModelList(BaseModel):
