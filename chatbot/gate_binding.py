@@ -22,6 +22,8 @@ _CLAUSE = re.compile(
 _LEAST_TERMS = 3
 _NOT_SAID = content_terms("user assistant says told 사용자는 사용자 도우미 도우미는")
 _SAME = 0.8
+_DECIDED = re.compile(r"(?<!안 )(?<!못 )(?<![가-힣])([가-힣]{2,6}?)기로(?![가-힣])")
+_DECIDED_AGAINST = re.compile(r"(?<![가-힣])([가-힣]{2,6}?)지 (?:않|말)기로")
 _AGED = re.compile(r"\b([A-Z][a-z]+)(?: [A-Z][a-z]+)?, (\d{1,2})(?=[,.])")
 _IS_ME = r"\bI['’]?m |\bI am |\bname is |\bname['’]s |\bcall me |저는 |제 이름은 |나는 "
 _PREFERRED = re.compile(
@@ -50,6 +52,19 @@ def turned_round(text: str, source: str) -> Iterator[str]:
         agrees = any(bool(_DENIAL.search(s)) == denied or _DOUBT.search(s) for s in alike)
         if alike and not agrees and (denied or not _DOUBT.search(clause)):
             yield clause if len(clause) <= 40 else f"{clause[:40]}…"
+
+
+def decided_otherwise(text: str, source: str) -> Iterator[str]:
+    """Korean decisions turned round: 빌리기로 where the source only has 빌리지 않기로."""
+    for verb in dict.fromkeys(_DECIDED.findall(text)):
+        denied = re.search(rf"(?:{verb}지 (?:않|말)|(?:안|못) {verb})", source)
+        if denied and verb not in re.sub(rf"{verb}지 (?:않|말)|(?:안|못) {verb}", " ", source):
+            yield f"{verb}기로"
+    for verb in dict.fromkeys(_DECIDED_AGAINST.findall(text)):
+        if verb in _DECIDED.findall(source) and not re.search(
+            rf"{verb}지 (?:않|말|마|못)|(?:안|못) {verb}", source
+        ):
+            yield f"{verb}지 않기로"
 
 
 def exchanged(text: str, source: str) -> Iterator[str]:

@@ -46,6 +46,8 @@ _KOREAN_TITLED = re.compile(
     r"(?<![가-힣])([가-힣]{1,4}?)\s?(?:씨|과장|부장|대리|차장|팀장|사장|대표|이사|교수|박사|원장|선생님"
     r"|의사|변호사|감독|코치|선배|후배)(?![가-힣]{3})(?:님)?(?:은|는|이|가|을|를|의|에게|께서|과|와|도)?(?![가-힣])"
 )
+_KOREAN_CALLED = re.compile(rf"([{_GIVEN}][{_GIVEN}])이(?:가|는|를|한테|에게|네)(?![가-힣])")
+"""A given name that ends in a consonant takes a syllable before its particle: 민석이가."""
 _KOREAN_INSTITUTION = re.compile(
     r"[가-힣]{2,}(?:대학교|초등학교|중학교|고등학교|병원|은행|호텔|공항|미술관|박물관|백화점|아파트)"
     r"|[가-힣]{1,6}(?<![지구영통번무권전면방])(?<!지하철)역"
@@ -78,12 +80,14 @@ def korean_names(text: str) -> list[str]:
     found = [
         m.group(1) for m in _KOREAN_TITLED.finditer(text) if m.group(1) not in word_set("not_names")
     ]
+    found += [name for name in _KOREAN_CALLED.findall(text) if name not in word_set("not_names")]
     for match in _KOREAN_WORD.finditer(text):
         word = match.group()
         stem = _KOREAN_PARTICLE.sub("", word)
         if stem in word_set("not_names") or word in word_set("not_names"):
             continue
-        if _KOREAN_PERSON.fullmatch(stem) or _KOREAN_INSTITUTION.fullmatch(stem):
+        given = stem in word_set("names_ko")
+        if given or _KOREAN_PERSON.fullmatch(stem) or _KOREAN_INSTITUTION.fullmatch(stem):
             found.append(stem)
         else:
             found += [place for place in _korean_places() if word.startswith(place)][:1]

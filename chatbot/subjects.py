@@ -151,6 +151,8 @@ def _only(word: str, known: frozenset[str]) -> str:
 
 
 def _topic(line: str) -> str:
-    """What stands before the verb, or before the particle of the subject."""
+    """What stands before the verb, or the subject with its particle."""
     end = _TOPIC_END.search(line)
-    return line[: end.start()] if end else ""
+    if end is None:
+        return ""
+    return line[: end.end() if end.group() in "은는이가" else end.start()]

@@ -8,8 +8,15 @@ from dataclasses import dataclass
 
 from chatbot.figures import dates, numbers
 from chatbot.fold_plan import transcript
-from chatbot.gate_binding import exchanged, of_another, reversed_preferences, turned_round
+from chatbot.gate_binding import (
+    decided_otherwise,
+    exchanged,
+    of_another,
+    reversed_preferences,
+    turned_round,
+)
 from chatbot.gate_form import FORM_CHECKS, without_quotes
+from chatbot.gate_roles import of_the_assistant, swapped_roles
 from chatbot.language import Language, detect, script_shares
 from chatbot.line_values import changed_values, values
 from chatbot.messages import Finish, RollingSummary, Turn
@@ -133,18 +140,22 @@ def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
         reasons += _of_content(candidate.text, source)
         reasons += [f"invented: {word}" for word in invented(candidate.text, source)]
         reasons += [f"lost: {word}" for word in lost(candidate.text, source)]
-        reasons += [
-            f"turned round: {part}" for part in turned_round(candidate.text, source.all_text)
-        ]
-        reasons += [f"exchanged: {pair}" for pair in exchanged(candidate.text, source.all_text)]
-        reasons += [f"of another: {part}" for part in of_another(candidate.text, source.all_text)]
-        reasons += [
-            f"exchanged: {pair}" for pair in reversed_preferences(candidate.text, source.all_text)
-        ]
+        reasons += _of_binding(candidate.text, source)
         reasons += [f"no longer so: {word}" for word in outdated(candidate.text, source)]
     if not reasons and candidate.trimmed:
         return Verdict(True, ("trimmed at a sentence end",))
     return Verdict(not reasons, tuple(dict.fromkeys(reasons)))
+
+
+def _of_binding(text: str, source: Source) -> Iterator[str]:
+    whole = source.all_text
+    yield from (f"turned round: {part}" for part in turned_round(text, whole))
+    yield from (f"turned round: {part}" for part in decided_otherwise(text, whole))
+    yield from (f"exchanged: {pair}" for pair in exchanged(text, whole))
+    yield from (f"of another: {part}" for part in of_another(text, whole))
+    yield from (f"exchanged: {pair}" for pair in reversed_preferences(text, whole))
+    yield from (f"roles exchanged: {pair}" for pair in swapped_roles(text, whole))
+    yield from (f"of another: {part}" for part in of_the_assistant(text, source.replies))
 
 
 def invented(text: str, source: Source) -> list[str]:
