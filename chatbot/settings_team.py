@@ -68,8 +68,8 @@ class TeamSettings(BaseModel):
     # Vectors
     vector_url: SecretStr | None = Field(
         None,
-        description="where documents are indexed: the address of a Milvus cluster; none: in the "
-        "data folder",
+        description="where documents are indexed: a Milvus server such as "
+        "http://user:password@host:19530, or a file that ends in .db; none: in the data folder",
     )
 
     def in_folder(self, folder: Path) -> Self:

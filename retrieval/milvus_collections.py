@@ -41,10 +41,14 @@ class MilvusCollections:
             self._loose[name] += len(rows)
 
     def delete_batch(self, name: str, batch: int, owner: int) -> None:
-        """Remove the rows of a batch; none is fine, and so is no collection."""
+        """Remove the rows of a batch; none is fine, and so is no collection.
+
+        A server takes them off its disk when it compacts, which it does by itself.
+        """
         if self._exists(name):
             chosen = f"owner == {owner} and batch == {batch}"
             self._call(name, lambda c, full: c.delete(full, filter=chosen, timeout=WRITE_S))
+            self._settle(name, at_most=-1)
 
     def nearest(
         self,
@@ -117,9 +121,9 @@ class MilvusCollections:
             ],
         )
 
-    def _settle(self, name: str) -> None:
-        """Have a file write its rows to disk, if they are many; servers do so by themselves."""
-        if self._link.address.is_file and self._loose[name] > MAX_LOOSE_ROWS:
+    def _settle(self, name: str, *, at_most: int = MAX_LOOSE_ROWS) -> None:
+        """Have a file sort its rows in and empty its log; servers do so by themselves."""
+        if self._link.address.is_file and self._loose[name] > at_most:
             self._call(name, lambda c, full: c.flush(full, timeout=WRITE_S))
             self._loose[name] = 0
 
