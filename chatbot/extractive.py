@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 import prompts
-from chatbot.facts import FENCED, is_prose, salience, shortened
+from chatbot.facts import FENCED, shortened
 from chatbot.messages import Message, Turn
+from chatbot.salience import is_prose, salience
 from retrieval.sentences import sentences
 from retrieval.types import CountTokens
 from retrieval.words import content_terms

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import prompts
-from chatbot.assemble import AssembledPrompt, PromptRequest, assemble, passages_frame_tokens
+from chatbot.assemble import AssembledPrompt, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
 from chatbot.fact_recall import FactRecall
@@ -19,6 +19,7 @@ from chatbot.fold_prompt import trim_to_cap
 from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
 from chatbot.messages import Conversation, Notice
+from chatbot.prompt_pieces import PromptRequest, passages_frame_tokens
 from chatbot.query import search_query
 from chatbot.recall_vectors import RecallVectors
 from chatbot.recalling import Recaller

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import prompts
-from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
+from chatbot.assemble import AssembledPrompt, assemble
 from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
 from chatbot.engine.tokenizers import load_tokenizer
 from chatbot.errors import BudgetError
 from chatbot.messages import Conversation, Fact, Message, RollingSummary, Turn
+from chatbot.prompt_pieces import PromptRequest
 from chatbot.recall import RecallIndex
 from chatbot.render import PieceEncoder
 from retrieval.types import Passage

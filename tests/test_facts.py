@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from chatbot.facts import extract_facts, linked, merge_facts, salience, shortened
+from chatbot.facts import extract_facts, linked, merge_facts, shortened
 from chatbot.messages import Fact, Message, Turn
 from chatbot.records import fact_id
+from chatbot.salience import salience
 
 
 def count(text: str) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import prompts
-from chatbot.assemble import AssembledPrompt, PromptRequest, assemble
+from chatbot.assemble import AssembledPrompt, assemble
 from chatbot.budget import ContextBudget
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
 from chatbot.errors import BudgetError
 from chatbot.messages import Conversation, Message, Turn
+from chatbot.prompt_pieces import PromptRequest
 from chatbot.prompting import PromptBuilder
 from chatbot.render import PieceEncoder
 from chatbot.settings import Settings
