@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import statistics
 import time
@@ -25,7 +26,8 @@ Windows = Callable[..., BrowserContext]
 PASSWORD = "a long password"
 BROWSING, WIRED = ("anna", "bora"), tuple(f"person{n}" for n in range(6))
 NAMES = (*BROWSING, *WIRED)
-N_TURNS = 20
+N_TURNS = int(os.environ.get("CROWD_TURNS", "6"))
+"""The full measurement is 20; the tests of every day do with fewer."""
 
 
 def echo(prompt: str, _: tuple[int, ...]) -> str:
@@ -116,4 +118,4 @@ def test_eight_people_wait_for_no_action_and_see_only_their_own(
     # One second; on a machine that is slow or busy, not much more than one person alone waits.
     limit = max(1.0, 6 * statistics.median(alone))
     print(f"alone {alone}, waits {sorted(waits)[-5:]}, clicks {sorted(clicks)[-5:]}")
-    assert max(waits) < limit and max(clicks) < limit + 1.0, (limit, max(waits), max(clicks))
+    assert max(waits) < limit and max(clicks) < limit + 1.0, (limit, waits, clicks)
