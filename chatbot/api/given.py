@@ -88,7 +88,8 @@ def conversation_of(asked: Asked, document_ids: Sequence[str] = ()) -> Conversat
 
 
 def differing(asked: Asked, stored: Sequence[Turn]) -> int | None:
-    """The place of the first earlier message that is not as it is stored; None if all are.
+    """The place of the first earlier message that is not as it is stored; None if all are. It is
+    the number of all earlier messages where what is stored goes on after them.
 
     Clients may send all of a conversation or only its end. Replies that failed count or not, as
     the client has it.
@@ -167,7 +168,8 @@ def _flat(turns: Sequence[Turn]) -> list[tuple[str, str]]:
 
 def _first_difference(sent: Sequence[tuple[str, str]], stored: Sequence[tuple[str, str]]) -> int:
     pairs = zip(sent, stored, strict=False)
-    return next((n for n, (one, other) in enumerate(pairs) if one != other), len(stored))
+    shared = min(len(sent), len(stored))
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), shared)
 
 
 def _turn_id(turn: Turn) -> str:

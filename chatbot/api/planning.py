@@ -80,10 +80,12 @@ class Plan:
         notices = []
         place = differing(asked, found.turns)
         if place is not None:
-            sentence = (
-                f"Message {place + 1} of those sent before the question is not as it is stored; "
-                "the stored conversation counts, and only the question was taken."
+            where = (
+                "The stored conversation goes on after the messages sent before the question"
+                if place == len(asked.earlier)
+                else f"Message {place + 1} of those sent before the question is not as it is stored"
             )
+            sentence = f"{where}; the stored conversation counts, and only the question was taken."
             if asked.is_strict:
                 raise ApiError(409, sentence, code="history_differs", param="messages")
             notices.append(Notice("history_differs", sentence, {"message": place + 1}))
