@@ -8,7 +8,6 @@ from pathlib import Path
 
 from retrieval.chunk_store import ChunkStore
 from retrieval.embed import ScriptedEmbedder
-from retrieval.milvus_index import open_milvus_index
 from retrieval.pipeline import Library
 
 
@@ -17,6 +16,8 @@ def open_library(folder: Path, vector_url: str = "") -> Library:
     embedder = ScriptedEmbedder(dimensions=32)
     store: ChunkStore | None = None
     if vector_url:
+        from retrieval.milvus_index import open_milvus_index  # a child is started often
+
         store = open_milvus_index(vector_url, folder / "catalogue.db", embedder=embedder.name)
     return Library(
         folder,

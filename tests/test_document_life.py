@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STEPS = int(os.environ.get("CHATBOT_LIFE_STEPS", "200"))
 """Set it to 2000 for the long run."""
 STEPS_EACH = 50
-MILVUS_STEPS = max(25, STEPS // 8)
+MILVUS_STEPS = max(50, STEPS // 8)
 """Fewer: each step asks a server, and each killed process takes seconds to start again."""
 NAMES = ("a.txt", "b.txt", "2025/report.txt", "2026/report.txt", "보고서.txt")
 N_TEXTS = 7
