@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from pathlib import Path
 
 import psutil
 
-from chatbot.errors import InputError
+from chatbot.errors import InputError, ModelError
 
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b?|b)?\s*", re.IGNORECASE)
 CGROUP = Path("/sys/fs/cgroup")
 _CUDA_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
+_ALLOCATOR_SETTINGS = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")
+"""Where users set torch's allocator; the second is the older name."""
 _MAPPED = Path("/proc/self/statm")
 _CPU_FLAGS = Path("/proc/cpuinfo")
 
@@ -86,14 +89,29 @@ def _address_space_left() -> float:
 
 
 def cuda_memory() -> Memory | None:
-    """The current CUDA device's memory, or None where there is no such device."""
+    """The current CUDA device's memory, or None where there is no such device.
+
+    Raises ModelError for a device that fails, as when other programs have taken all of it.
+    """
     if sys.platform == "linux" and not any(map(Path.exists, _CUDA_DEVICES)):
         return None  # known without the seconds that importing torch takes
+    if not any(name in os.environ for name in _ALLOCATOR_SETTINGS):
+        # Read when the device is first used. Caches that grow leave holes otherwise, which count
+        # as taken and can hold nothing.
+        os.environ[_ALLOCATOR_SETTINGS[0]] = "expandable_segments:True"
     import torch
 
     if not torch.cuda.is_available():
         return None
-    free, total = torch.cuda.mem_get_info()
+    try:
+        free, total = torch.cuda.mem_get_info()
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[0][:200]
+        message = (
+            f"The CUDA device cannot be used ({reason}); close other programs on it and start "
+            "again, or choose --device cpu."
+        )
+        raise ModelError(message) from error
     # What this process's allocator holds without using it is available too.
     unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
     return Memory(total, free + unused)

@@ -100,4 +100,9 @@ def _cannot_load(folder: Path, error: Exception) -> str:
         )
     text = str(error).strip()
     reason = text.splitlines()[0][:200] if text else type(error).__name__
+    if isinstance(error, ImportError):
+        return (
+            f"The model in {folder} needs a package that is not there or too old ({reason}); "
+            "install it, or choose --quantization none and --attention sdpa."
+        )
     return f"The model in {folder} cannot be loaded ({reason}); copy or download it again."
