@@ -104,6 +104,9 @@ def test_a_server_that_dies_in_mid_reply_and_comes_back_loses_nothing(
 def test_a_prompt_that_is_too_long_is_made_shorter_once_and_it_is_said(rig: Rig) -> None:
     for number in range(8):
         rig.ask(f"Remark {number}: the house has a red door and nine windows. " * 3)
+    rig.peer.faults = [Fault(400, f"maximum context length is {n} tokens") for n in (900, 800)]
+    refused = rig.ask("Twice too long?")
+    assert refused.finish == "error", "it was shortened again and again"
     rig.peer.context_tokens = 500
     turn = rig.ask("And now?")
     assert (turn.finish, turn.reply) == ("stop", "The scripted reply.")
@@ -113,9 +116,6 @@ def test_a_prompt_that_is_too_long_is_made_shorter_once_and_it_is_said(rig: Rig)
     assert second.prompt_tokens + second.reply_tokens <= 500 < first.prompt_tokens + 512
     assert turn.trace is not None and turn.trace.prompt_tokens == second.prompt_tokens
     assert "remote_too_long" not in [n.code for n in rig.ask("And then?").notices]
-    rig.peer.faults = [Fault(400, "maximum context length is 90 tokens")] * 2
-    refused = rig.ask("Once more?")
-    assert refused.finish == "error", "it was shortened again and again"
 
 
 def test_a_prefix_that_stays_is_in_the_servers_cache_and_the_trace_says_so(rig: Rig) -> None:

@@ -18,7 +18,16 @@ from chatbot.engine.remote import RemoteEngine
 from chatbot.engine.remote_client import RemoteClient, addresses
 from chatbot.engine.remote_requests import Way, request_fields
 from chatbot.engine.remote_server import ServerFacts, look_at
-from chatbot.engine.remote_tokenizer import Overheads, message_format, prompt_messages, prompt_text
+from chatbot.engine.remote_tokenizer import (
+    Overheads,
+    TextTokenizer,
+    message_format,
+    prompt_messages,
+    prompt_text,
+)
+from chatbot.messages import Conversation, Fact, Message, RollingSummary, Turn
+from chatbot.prompting import PromptBuilder
+from chatbot.settings import Settings
 
 PARTS = (
     "The library opens at nine. ", "도서관은 아홉 시에 엽니다. ", "\n\n", "  ",
@@ -136,6 +145,25 @@ def test_messages_come_back_out_of_a_prompt() -> None:
     assert roles == [("system", "S"), ("user", "a"), ("assistant", "b"), ("user", "c")]
     bare = assemble_ids(form, (), [], carry_text("c", 1))
     assert [m["role"] for m in prompt_messages(bare)] == ["user"]
+
+
+def test_where_pieces_meet_the_whole_counts() -> None:
+    """Pieces that end within a token of four letters have fewer tokens together."""
+    tokenizer = TextTokenizer(
+        "fours",
+        lambda text: -(-len(text) // 4),
+        defuse_any,
+        make_format=lambda _: message_format(Overheads(6, 4)),
+    )
+    settings = Settings(system_prompt="Be-kind")
+    turn = Turn("1", (Message("2", "user", "a b"),), (Message("3", "assistant", "c d"),))
+    summary = RollingSummary("", 0, 0, (Fact("x-y", "1", "2"),), "edited")
+    chat = Conversation("c", turns=(turn,), summary=summary)
+    builder = PromptBuilder(tokenizer, settings, None)
+    prompt = builder.build(chat, "e f", builder.budget(400))
+    whole = tokenizer.settled(prompt.token_ids)
+    assert len(whole) == prompt.trace.prompt_tokens == len(prompt.token_ids)
+    assert sum(s.tokens for s in prompt.trace.segments) == len(whole)
 
 
 def test_markers_are_broken_and_nothing_else_is() -> None:

@@ -31,20 +31,32 @@ class RemoteClient:
         self.base_url, self.root_url, self.shown = addresses(url)
         self._key = api_key or NO_KEY
         self._timeout = openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
+        # Made once: reading all certificates takes longer than many requests.
+        self._tls = httpx.create_ssl_context()
         self.openai = _own(
             openai.OpenAI(
-                base_url=self.base_url, api_key=self._key, max_retries=0, timeout=self._timeout
+                base_url=self.base_url,
+                api_key=self._key,
+                max_retries=0,
+                timeout=self._timeout,
+                http_client=openai.DefaultHttpxClient(verify=self._tls),
             )
         )
         self._http = httpx.Client(
-            headers={"Authorization": f"Bearer {self._key}"}, timeout=LOOK_TIMEOUT_S
+            headers={"Authorization": f"Bearer {self._key}"},
+            timeout=LOOK_TIMEOUT_S,
+            verify=self._tls,
         )
 
     def streaming(self) -> openai.AsyncOpenAI:
         """A client for one reply: cutting it off closes its connection, which frees the server."""
         return _own(
             openai.AsyncOpenAI(
-                base_url=self.base_url, api_key=self._key, max_retries=0, timeout=self._timeout
+                base_url=self.base_url,
+                api_key=self._key,
+                max_retries=0,
+                timeout=self._timeout,
+                http_client=openai.DefaultAsyncHttpxClient(verify=self._tls),
             )
         )
 
