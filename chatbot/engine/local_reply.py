@@ -13,7 +13,7 @@ import torch
 
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, TextDelta
 from chatbot.engine.decode import Stopped, TokenReader
-from chatbot.engine.failures import failed, is_out_of_memory, out_of_memory
+from chatbot.engine.failures import failed, is_out_of_memory
 from chatbot.engine.kv_cache import new_cache, reserve, truncate
 from chatbot.engine.kv_lease import Lease
 from chatbot.engine.ladder import (
@@ -30,7 +30,7 @@ from chatbot.engine.ladder import (
 from chatbot.engine.local_samples import SHORT_TOKENS, draw, samples_of, settle
 from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.sampling import TokenChooser
-from chatbot.engine.workshop import Workshop, can_quantize, release_memory
+from chatbot.engine.workshop import Workshop, can_quantize, release_memory, shortage
 from chatbot.errors import EngineError, OutOfMemoryError, SmallerPromptError
 from chatbot.messages import Finish, Notice
 
@@ -67,7 +67,7 @@ class LocalReply:
                 yield self._finished(finish)
                 return
             step = next_step(self._state(way))
-            sentence = self._sentence()
+            sentence = shortage(self._shop, self._reply)
             self._recover(step)
             if step is not None and step not in CALLERS_STEPS:
                 self._taken.append(step)
@@ -242,18 +242,6 @@ class LocalReply:
         if step is not None:
             self._shop.steps_taken[step] += 1
         release_memory()
-
-    def _sentence(self) -> str:
-        shop, reply = self._shop, self._reply
-        total = len(reply.prompt_ids) + reply.params.max_tokens
-        needed = shop.loaded.plan.weights_bytes + shop.watch.window_bytes(total)
-        return out_of_memory(
-            len(reply.prompt_ids),
-            reply.completion_tokens,
-            needed_bytes=needed,
-            weights_bytes=shop.loaded.plan.weights_bytes,
-            free_bytes=shop.watch.free_bytes,
-        )
 
     def _finished(self, finish: Finish, *notices: Notice) -> Finished:
         stream, taken = self._reply.stream, steps_of(self._taken)

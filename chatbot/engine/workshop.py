@@ -10,12 +10,14 @@ from typing import Any
 
 import torch
 
+from chatbot.engine.failures import out_of_memory
 from chatbot.engine.kv_cache import new_cache
 from chatbot.engine.kv_promise import KVStore
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.memory_watch import MemoryWatch
 from chatbot.engine.model_turn import ModelTurn
 from chatbot.engine.process_memory import give_back_freed
+from chatbot.engine.reply_state import ReplyState
 from chatbot.errors import ModelError
 from chatbot.messages import MemoryFigures
 
@@ -41,6 +43,19 @@ def can_quantize(model: Any) -> bool:
     except ModelError:
         return False
     return True
+
+
+def shortage(shop: Workshop, reply: ReplyState) -> str:
+    """The sentence for a reply that ran out of memory, with what was planned for it."""
+    weights_bytes = shop.loaded.plan.weights_bytes
+    total_tokens = len(reply.prompt_ids) + reply.params.max_tokens
+    return out_of_memory(
+        len(reply.prompt_ids),
+        reply.completion_tokens,
+        needed_bytes=weights_bytes + shop.watch.window_bytes(total_tokens),
+        weights_bytes=weights_bytes,
+        free_bytes=shop.watch.free_bytes,
+    )
 
 
 def release_memory() -> None:
