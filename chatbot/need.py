@@ -20,6 +20,9 @@ STRONG_COVERAGE, STRONG_COSINE = 0.6, 0.5
 OWN_COVERAGE, OWN_COSINE = 0.25, 0.35
 """The same for a question about the user's own affairs, whatever is in sight: the turns in sight
 may hold no more than the same question."""
+LONE_COVERAGE, UNSEEN_COVERAGE = 0.4, 0.1
+"""The same where the turns in sight hold next to nothing of it: the one word that says what is
+asked about may be the only one that was said."""
 LEAD_COVERAGE, LEAD_COSINE = 0.15, 0.08
 """By how much old turns must be better than those in sight."""
 STATED_COVERAGE, STATED_COSINE, STATED_LEAD_COSINE = 0.75, 0.65, 0.25
@@ -107,6 +110,7 @@ def need(message: str, match: Match) -> Need:
         near = match.covered >= OWN_COVERAGE or match.cosine >= OWN_COSINE
         return "much" if near else "none"
     by_words = match.covered >= max(STRONG_COVERAGE, match.covered_in_sight + LEAD_COVERAGE)
+    by_words |= match.covered >= LONE_COVERAGE and match.covered_in_sight <= UNSEEN_COVERAGE
     by_meaning = match.cosine >= max(STRONG_COSINE, match.cosine_in_sight + LEAD_COSINE)
     return "some" if by_words or by_meaning else "none"
 

@@ -97,3 +97,10 @@ def test_next_to_nothing_in_common_is_weak() -> None:
     assert not is_weak("Write a haiku about autumn leaves.", Match(covered=0.1, cosine=0.5))
     assert not is_weak("Write a haiku about autumn leaves.", SOME_WORDS)
     assert not is_weak("Where does my sister live?", NOTHING)
+
+
+def test_the_one_word_that_was_said_is_enough_if_nothing_in_sight_is_about_it() -> None:
+    question = "Which material is the worktop?"
+    assert need(question, Match(covered=0.45)) == "some"
+    assert need(question, Match(covered=0.45, covered_in_sight=0.3)) == "none"
+    assert need(question, Match(covered=0.3)) == "none"
