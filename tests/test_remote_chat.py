@@ -161,6 +161,8 @@ def test_estimates_are_marked_wherever_tokens_are_shown(tmp_path: Path) -> None:
     stored = rig.services.store.load_trace(turn.id)
     assert stored is not None and stored.estimated
     machine = Machine(EngineStatus("ready"), rig.services.engine.info, 800)
+    figures = rig.services.engine.memory()
+    assert figures.process_bytes > 0 == figures.kv_bound_bytes, "a cache that is not here"
     page = machine_html("en", machine, (), {})
     assert rig.peer.url in page and "estimated" in page
     rig.close()

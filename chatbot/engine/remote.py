@@ -20,11 +20,10 @@ from chatbot.engine.base import (
     Finished,
     SamplingParams,
 )
-from chatbot.engine.memory_meter import idle_figures
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.remote_local import local_context, local_tokenizer, tiktoken_counters
 from chatbot.engine.remote_probe import Prober, settled
-from chatbot.engine.remote_reply import RemoteReply
+from chatbot.engine.remote_reply import RemoteReply, own_figures
 from chatbot.engine.remote_requests import Way
 from chatbot.engine.remote_server import ServerFacts, look_at
 from chatbot.engine.remote_ways import choose_way
@@ -169,7 +168,7 @@ class RemoteEngine:
 
     def memory(self) -> MemoryFigures:
         """Of this process alone; what the server takes is not known here."""
-        return idle_figures()
+        return own_figures()
 
     def close(self) -> None:
         """Close all connections. Idempotent."""

@@ -24,7 +24,7 @@ from chatbot.engine.remote_server import ServerFacts
 from chatbot.engine.remote_stream import Backoff, Chunk, RemoteStream, StreamCutError
 from chatbot.engine.text_stream import StopMatcher
 from chatbot.errors import ConnectionLostError, RemoteError, ServerBusyError
-from chatbot.messages import Finish, Notice, Usage
+from chatbot.messages import Finish, MemoryFigures, Notice, Usage
 
 ATTEMPTS, FIRST_WAIT_S, MOST_WAIT_S = 4, 0.5, 30.0
 
@@ -44,6 +44,11 @@ class _Read:
     @property
     def text(self) -> str:
         return "".join(self.parts)
+
+
+def own_figures() -> MemoryFigures:
+    """Of this process alone: a server's memory is not known here, and there is no cache."""
+    return replace(idle_figures(), kv_bound_bytes=0)
 
 
 class RemoteReply:
@@ -165,7 +170,7 @@ class RemoteReply:
             completion_tokens=read.last.completion_tokens or len(ids),
             prefill_s=first - read.started,
             decode_s=now - first,
-            memory=idle_figures(),
+            memory=own_figures(),
         )
         return Finished(finish, read.text, ids, usage, self._notices())
 
