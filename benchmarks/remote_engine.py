@@ -156,14 +156,14 @@ def _difference(engine: RemoteEngine, seed: int) -> int:
 
 
 def mixed_prompt(engine: Engine, seed: int) -> tuple[int, ...]:
-    """A chat of up to four turns of everything, its last message in two pieces."""
+    """A chat of up to three turns of everything, its last message in two pieces."""
     rng = random.Random(seed)
     tokenizer = engine.tokenizer
 
     def text() -> tuple[int, ...]:
-        return tokenizer.encode("".join(rng.choice(PARTS) for _ in range(rng.randint(1, 8))))
+        return tokenizer.encode("".join(rng.choice(PARTS) for _ in range(rng.randint(1, 5))))
 
-    turns = [(text(), text()) for _ in range(rng.randint(0, 3))]
+    turns = [(text(), text()) for _ in range(rng.randint(0, 2))]
     ids = assemble_ids(tokenizer.chat_format, text(), turns, text() + text())
     settle = getattr(tokenizer, "settled", tuple)
     return tuple(settle(ids))
