@@ -9,14 +9,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import PurePath
-from typing import Annotated, Literal
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import FastAPI, Query
-from pydantic import BaseModel
+from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,8 +21,8 @@ from chatbot.api import schema
 from chatbot.api.bodies import Incoming, read_json
 from chatbot.api.completions import Wanted, streamed, whole
 from chatbot.api.errors import ApiError, bad
-from chatbot.api.files import Shelf
-from chatbot.api.gate import JSON, Gate, answer_errors
+from chatbot.api.file_routes import FileRoutes
+from chatbot.api.gate import JSON, Gate, answer_errors, json_answer
 from chatbot.api.given import HEADER, asked
 from chatbot.api.keys import FILE, KeyFile
 from chatbot.api.limits import Accounts
@@ -42,8 +39,6 @@ from chatbot.records import new_id
 from chatbot.windows import window_tokens
 
 MIB = 1 << 20
-READERS = 2
-"""Files that are read at a time; each is parsed in a process of its own."""
 BLOCKING_CALLS = 32
 ANY_MODEL = "default"
 SMALL_BODY_BYTES = 64 << 10
@@ -67,23 +62,16 @@ class Api:
         self._accounts = Accounts(persons.shared.store)
         self._gate = Gate(keys, self._accounts)
         self._runner = Runner()
-        self._incoming = Incoming(
-            scratch_folder(settings) / "incoming-api", settings.max_upload_mb * MIB
-        )
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="api-file")
         self._limiter = CapacityLimiter(BLOCKING_CALLS)
-        self._lock = threading.Lock()
-        self._shelves: dict[str, Shelf] = {}
+        incoming = Incoming(scratch_folder(settings) / "incoming-api", settings.max_upload_mb * MIB)
+        self._files = FileRoutes(persons, self._gate, incoming, self._limiter)
         self._started = int(time.time())
         self.app = self._routes()
 
     def close(self) -> None:
         """Stop replies and uploads, and keep what was counted. Idempotent."""
         self._runner.close()
-        for shelf in list(self._shelves.values()):
-            shelf.close()
-        self._readers.shutdown(wait=True, cancel_futures=True)
-        self._incoming.close()
+        self._files.close()
         self._accounts.close()
 
     @property
@@ -106,7 +94,7 @@ class Api:
 
             def make(stop: threading.Event) -> Iterator[Event]:
                 services = self._persons.of(key.user)
-                plan = Plan(services, self._shelf(key.user), call, question)
+                plan = Plan(services, self._files.shelf(key.user), call, question)
                 for event in plan.run(stop):
                     if isinstance(event, TurnDone) and event.turn.usage is not None:
                         usage = event.turn.usage
@@ -126,69 +114,13 @@ class Api:
     async def models(self, request: Request) -> Response:
         """The model that makes the replies."""
         with self._gate.request(request):
-            return _json(ModelList(data=[self._model_record()]))
+            return json_answer(ModelList(data=[self._model_record()]))
 
     async def model(self, request: Request, model_id: str) -> Response:
         """The model, if it is this one."""
         with self._gate.request(request):
             self._model(model_id, is_asked=False)
-            return _json(self._model_record())
-
-    async def upload(self, request: Request) -> Response:
-        """Take a file and read it in the background; ask for its status until it is processed."""
-        with self._gate.request(request) as key:
-            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
-            if shelf.is_full:
-                sentence = "Too many files wait to be read; wait for some of them."
-                raise ApiError.too_many(sentence, "rate_limit_exceeded", 5.0)
-            sent = await self._incoming.receive(request)
-            info = await to_thread.run_sync(shelf.add, sent.path, sent.name, limiter=self._limiter)
-            return _json(FileObject.of(info))
-
-    async def files(
-        self,
-        request: Request,
-        limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
-        order: Literal["asc", "desc"] = "desc",
-        after: str | None = None,
-        purpose: str | None = None,
-    ) -> Response:
-        """The files of the key's person, those of the page among them."""
-        with self._gate.request(request) as key:
-            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
-            found = await to_thread.run_sync(shelf.all, limiter=self._limiter)
-        if order == "desc":
-            found = found[::-1]
-        if after is not None:
-            ids = [info.id for info in found]
-            if after not in ids:
-                raise bad(f"There is no file {after[:100]!r} to go on after.", "after")
-            found = found[ids.index(after) + 1 :]
-        if purpose not in (None, "user_data", "assistants"):
-            found = []
-        page = [FileObject.of(info) for info in found[:limit]]
-        return _json(
-            FileList(
-                data=page,
-                has_more=len(found) > limit,
-                first_id=page[0].id if page else None,
-                last_id=page[-1].id if page else None,
-            )
-        )
-
-    async def file(self, request: Request, file_id: str) -> Response:
-        """One file, with its status."""
-        with self._gate.request(request) as key:
-            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
-            info = await to_thread.run_sync(shelf.get, file_id, limiter=self._limiter)
-            return _json(FileObject.of(info))
-
-    async def delete_file(self, request: Request, file_id: str) -> Response:
-        """Remove a file from the library and from all conversations."""
-        with self._gate.request(request) as key:
-            shelf = await to_thread.run_sync(self._shelf, key.user, limiter=self._limiter)
-            await to_thread.run_sync(shelf.delete, file_id, limiter=self._limiter)
-            return _json(FileDeleted(id=file_id))
+            return json_answer(self._model_record())
 
     async def describe(self, request: Request) -> Response:
         """The OpenAPI description."""
@@ -208,23 +140,16 @@ class Api:
         for path, call, method, model in (
             ("/v1/models", self.models, "GET", ModelList),
             ("/v1/models/{model_id:path}", self.model, "GET", Model),
-            ("/v1/files", self.files, "GET", FileList),
-            ("/v1/files/{file_id}", self.file, "GET", FileObject),
-            ("/v1/files/{file_id}", self.delete_file, "DELETE", FileDeleted),
+            ("/v1/files", self._files.files, "GET", FileList),
+            ("/v1/files/{file_id}", self._files.file, "GET", FileObject),
+            ("/v1/files/{file_id}", self._files.delete_file, "DELETE", FileDeleted),
         ):
             add(path, call, methods=[method], responses={200: {"model": model}, **errors})
         add(
-            "/v1/files", self.upload, methods=["POST"],
+            "/v1/files", self._files.upload, methods=["POST"],
             responses={200: {"model": FileObject}, **errors}, openapi_extra=schema.FILE_BODY,
         )  # fmt: skip
         return app
-
-    def _shelf(self, user: str) -> Shelf:
-        services = self._persons.of(user)
-        with self._lock:
-            if user not in self._shelves:
-                self._shelves[user] = Shelf(services.library, services.store, self._readers)
-            return self._shelves[user]
 
     def _model(self, wanted: str, *, is_asked: bool = True) -> str:
         """The model's name, if it is the one that is wanted and, when asked, there."""
@@ -256,7 +181,3 @@ def _wants_usage(call: ChatRequest) -> bool:
     if call.stream_options is not None and not call.stream:
         raise bad("stream_options are for streams; set stream, too.", "stream_options")
     return bool(call.stream_options and call.stream_options.include_usage)
-
-
-def _json(record: BaseModel) -> Response:
-    return Response(record.model_dump_json(), media_type=JSON)

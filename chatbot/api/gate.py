@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -70,6 +71,11 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _fault)
+
+
+def json_answer(record: BaseModel) -> Response:
+    """A record as it is sent."""
+    return Response(record.model_dump_json(), media_type=JSON)
 
 
 def refused(sentence: str) -> Response:
