@@ -140,7 +140,7 @@ def _row(language: Language, name: str, form: Form) -> str:
     notes = [f'<span class="cost {cost}">{esc(tr(language, f"settings.cost_{cost}"))}</span>']
     if name in form.saved and cost != "now" and form.saved[name] != getattr(form.used, name):
         key = "pending_load" if cost == "reload" and form.can_load else "pending"
-        notes = [f'<span class="cost pending">{esc(tr(language, f"settings.{key}"))}</span>']
+        notes = [f'<span class="cost later">{esc(tr(language, f"settings.{key}"))}</span>']
     error = ""
     if name in form.refused:
         text = esc(allowed_text(language, name))

@@ -124,7 +124,24 @@
     await picture.decode();
     place.append(picture);
     place.hidden = false;
-    place.scrollIntoView({ block: 'nearest' });
+    place.tabIndex = 0;
+    place.scrollTop = markedAt(picture) * picture.height - place.clientHeight / 3;
+    const quoted = place.parentElement.querySelector('mark.quoted');
+    if (quoted) quoted.scrollIntoView({ block: 'nearest' });
+  };
+  // How far down the page the marked words begin, in [0, 1].
+  const markedAt = (picture) => {
+    const canvas = document.createElement('canvas');
+    const { naturalWidth: width, naturalHeight: height } = picture;
+    canvas.width = width; canvas.height = height;
+    const drawing = canvas.getContext('2d', { willReadFrequently: true });
+    drawing.drawImage(picture, 0, 0);
+    const { data } = drawing.getImageData(0, 0, width, height);
+    for (let at = 0; at < data.length; at += 4) {
+      // Yellow: much red and green, little blue.
+      if (data[at] > 200 && data[at + 1] > 180 && data[at] - data[at + 2] > 70) return at / 4 / width / height;
+    }
+    return 0;
   };
   actions.source = async (button) => {
     const which = { turn: turnOf(button), number: Number(button.dataset.number) };

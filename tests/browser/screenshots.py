@@ -6,21 +6,25 @@ With --demo the embedded model answers (docs/page.png); else a script does (all 
 from __future__ import annotations
 
 import argparse
+import io
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from chatbot.engine.base import EngineInfo
 from chatbot.engine.scripted import ScriptedEngine
+from chatbot.engine.switching import SwitchingEngine
 from chatbot.messages import Fact, FoldDecision, RollingSummary
 from chatbot.services import build_services
 from chatbot.settings import Settings
 from chatbot.ui.server import launch
 from tests.browser.person import CHROMIUM, FLAGS, Person, Site, person
+from tests.file_maker import pdf
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 860}}
@@ -109,7 +113,9 @@ def shoot(tab: Person, name: str) -> None:
     """One picture, after everything has settled."""
     tab.page.mouse.move(0, 0)
     tab.page.wait_for_timeout(400)
-    tab.page.screenshot(path=str(DOCS / f"{name}.png"))
+    picture = Image.open(io.BytesIO(tab.page.screenshot())).convert("RGB")
+    # The page has few colours: a third of the bytes shows the same.
+    picture.quantize(256, dither=Image.Dither.NONE).save(DOCS / f"{name}.png", optimize=True)
     print(f"docs/{name}.png {(DOCS / f'{name}.png').stat().st_size // 1024} KiB")
 
 
@@ -117,6 +123,8 @@ def pictures(browser: Browser) -> None:
     """Every main state, desktop and phone, English and Korean, light and dark."""
 
     def tab(site: Site, locale: str, look: dict[str, Any], scheme: str = "light") -> Person:
+        for earlier in browser.contexts:
+            earlier.close()
         context = browser.new_context(locale=locale, color_scheme=scheme, **look)  # type: ignore[arg-type]
         return person(context, site.url)
 
@@ -132,6 +140,10 @@ def pictures(browser: Browser) -> None:
         shoot(talk(tab(site, "en-US", DESKTOP, "dark"), korean=False), "chat-en-dark")
     with scripted() as site:
         folded(site, lambda: tab(site, "en-US", DESKTOP))
+    with scripted() as site:
+        source(tab(site, "en-US", DESKTOP))
+    with exchangeable() as site:
+        settings(tab(site, "en-US", DESKTOP))
 
 
 def folded(site: Site, open_tab: Callable[[], Person]) -> None:
@@ -157,12 +169,42 @@ def folded(site: Site, open_tab: Callable[[], Person]) -> None:
     tab.page.locator("#panel-tabs [data-tab=memory]").click()
     tab.page.locator("#summary .decisions > summary").click()
     shoot(tab, "folded-en")
-    for name in ("machine", "settings"):
-        tab.page.locator(f"#panel-tabs [data-tab={name}]").click()
-        shoot(tab, f"{name}-en")
+    tab.page.locator("#panel-tabs [data-tab=machine]").click()
+    shoot(tab, "machine-en")
+
+
+def source(tab: Person) -> None:
+    """The page of a PDF that a reply rests on."""
+    pages = [part.strip().splitlines() for part in GUIDE.split("## ")]
+    tab.upload(("keeper's guide.pdf", pdf(pages)))
+    expect(tab.documents).to_have_count(1)
+    tab.ask("When was the lighthouse built?")
     tab.page.locator("#chat .sources [data-act=source]").first.click()
-    expect(tab.page.locator("dialog mark.quoted")).to_be_visible()
+    expect(tab.page.locator("dialog .page-picture img")).to_be_visible(timeout=60_000)
     shoot(tab, "source-en")
+
+
+def settings(tab: Person) -> None:
+    """Another model is named and may be loaded; one value is refused."""
+    tab.page.locator("#side-foot [data-act=options]").click()
+    for name, value in (("model", "meta-llama/Llama-3.2-3B-Instruct"), ("temperature", "3")):
+        field = tab.page.locator(f"#settings [data-name={name}] input")
+        field.fill(value)
+        field.press("Tab")
+        expect(tab.page.locator("#settings .load")).to_be_visible()
+    expect(tab.page.locator("#settings .option .refused")).to_be_visible()
+    shoot(tab, "settings-en")
+
+
+@contextmanager
+def exchangeable() -> Iterator[Site]:
+    with tempfile.TemporaryDirectory() as folder:
+        engine = lambda: SwitchingEngine(  # noqa: E731
+            Settings(), load=lambda _: DemoLike(script), prepare=lambda *_: None
+        )
+        site = Site(Path(folder), engine=engine)
+        yield site
+        site.close()
 
 
 class DemoLike(ScriptedEngine):
