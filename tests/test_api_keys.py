@@ -13,7 +13,7 @@ from cli import inside
 from chatbot.api.errors import ApiError
 from chatbot.api.keys import FILE, Key, KeyFile, Limits, add_key, read_keys, revoke_key
 from chatbot.api.limits import KEEP_EVERY_S, Accounts
-from chatbot.errors import InputError, SettingsError
+from chatbot.errors import InputError, SettingsError, StoreError
 
 NONE = Limits(0, 0, 0)
 
@@ -158,4 +158,24 @@ def test_tokens_are_kept_now_and_then_and_added_to_those_of_other_processes() ->
     one.spend(mine, 10)
     other.spend(mine, 5)
     one.close(), other.close()
-    assert json.loads(json.dumps(kept)) == {"api_tokens/bot": {"day": "2030-01-01", "tokens": 25}}
+    assert json.loads(json.dumps(kept)) == {
+        "api_tokens": {"day": "2030-01-01", "tokens": {"bot": 25}}
+    }
+
+
+def test_tokens_that_cannot_be_kept_now_are_kept_later_and_no_reply_fails_for_them() -> None:
+    class Broken(Kept):
+        broken = True
+
+        def set_setting(self, key: str, value: object) -> None:
+            if self.broken:
+                raise StoreError("The disk is full.")
+            super().set_setting(key, value)
+
+    clock, kept = Clock(), Broken()
+    accounts, mine = clock.accounts(kept), key(tokens_per_day=1000)
+    clock.s += KEEP_EVERY_S
+    accounts.spend(mine, 10)
+    kept.broken = False
+    accounts.close()
+    assert kept["api_tokens"]["tokens"] == {"bot": 10}

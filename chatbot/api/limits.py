@@ -5,9 +5,10 @@ Tokens of a day are handed to a keeper now and then, so that a restart does not 
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,9 +17,13 @@ from typing import Protocol
 
 from chatbot.api.errors import ApiError
 from chatbot.api.keys import Key
+from chatbot.errors import StoreError
+
+log = logging.getLogger(__name__)
 
 MINUTE_S = 60.0
 KEEP_EVERY_S = 10.0
+SETTING = "api_tokens"
 
 
 class Keeper(Protocol):
@@ -31,14 +36,10 @@ class Keeper(Protocol):
 
 @dataclass(slots=True)
 class _Account:
-    """What one key did. `unkept_tokens` are those that the keeper does not know yet."""
+    """What one key asks for."""
 
     requests: deque[float] = field(default_factory=deque)
     running: int = 0
-    day: str = ""
-    day_tokens: int = 0
-    unkept_tokens: int = 0
-    kept_at_s: float = 0.0
 
 
 class Accounts:
@@ -56,6 +57,12 @@ class Accounts:
         self._today = today
         self._lock = threading.Lock()
         self._accounts: dict[str, _Account] = {}
+        self._day = ""
+        self._tokens: Counter[str] = Counter()
+        self._unkept: Counter[str] = Counter()
+        """Of these, what the keeper does not know yet."""
+        self._kept_at_s = now_s()
+        self._keeping = threading.Lock()
 
     @contextmanager
     def request(self, key: Key, *, is_reply: bool) -> Iterator[None]:
@@ -76,22 +83,25 @@ class Accounts:
         if not key.limits.tokens_per_day:
             return
         with self._lock:
-            account = self._account(key)
-            account.day_tokens += tokens
-            account.unkept_tokens += tokens
-            if self._now_s() - account.kept_at_s >= KEEP_EVERY_S:
-                self._keep(key.name, account)
+            self._turn_day()
+            self._tokens[key.name] += tokens
+            self._unkept[key.name] += tokens
+            is_due = self._now_s() - self._kept_at_s >= KEEP_EVERY_S
+            if is_due:
+                self._kept_at_s = self._now_s()
+        if is_due:
+            self._keep()
 
     def close(self) -> None:
         """Hand what was counted to the keeper."""
-        with self._lock:
-            for name, account in self._accounts.items():
-                self._keep(name, account)
+        self._keep()
 
     def _begin(self, key: Key, is_reply: bool) -> _Account:
         limits = key.limits
         with self._lock:
-            account, now_s = self._account(key), self._now_s()
+            self._turn_day()
+            account = self._accounts.setdefault(key.name, _Account())
+            now_s, used_tokens = self._now_s(), self._tokens[key.name]
             while account.requests and now_s - account.requests[0] >= MINUTE_S:
                 account.requests.popleft()
             if limits.requests_per_minute and len(account.requests) >= limits.requests_per_minute:
@@ -103,7 +113,7 @@ class Accounts:
             if is_reply and limits.parallel and account.running >= limits.parallel:
                 sentence = f"This key may make {limits.parallel} requests at a time; wait for them."
                 raise ApiError.too_many(sentence, "rate_limit_exceeded", 1.0)
-            if is_reply and limits.tokens_per_day and account.day_tokens >= limits.tokens_per_day:
+            if is_reply and limits.tokens_per_day and used_tokens >= limits.tokens_per_day:
                 sentence = (
                     f"The {limits.tokens_per_day} tokens of this key for today are used up; it "
                     "goes on tomorrow (UTC)."
@@ -114,33 +124,42 @@ class Accounts:
             account.running += is_reply
             return account
 
-    def _account(self, key: Key) -> _Account:
-        account = self._accounts.setdefault(key.name, _Account())
+    def _turn_day(self) -> None:
+        """Begin to count anew when a day is over; what others counted of it is known already."""
         today = self._today()
-        if account.day != today:
-            account.day, account.unkept_tokens = today, 0
-            account.day_tokens = self._kept(key.name, today) if key.limits.tokens_per_day else 0
-            account.kept_at_s = self._now_s()
-        return account
+        if self._day != today:
+            self._day = today
+            self._unkept.clear()
+            self._tokens = self._kept(today)
 
-    def _keep(self, name: str, account: _Account) -> None:
-        """Add what is new to what is kept: other processes may have added to it."""
-        account.kept_at_s = self._now_s()
-        if account.unkept_tokens:
-            account.day_tokens = self._kept(name, account.day) + account.unkept_tokens
-            value = {"day": account.day, "tokens": account.day_tokens}
-            self._keeper.set_setting(_setting(name), value)
-            account.unkept_tokens = 0
+    def _keep(self) -> None:
+        """Add what is new to what is kept: other processes may have added to it.
 
-    def _kept(self, name: str, day: str) -> int:
-        kept = self._keeper.get_setting(_setting(name))
-        if isinstance(kept, dict) and kept.get("day") == day and isinstance(kept["tokens"], int):
-            return kept["tokens"]
-        return 0
+        Writes to the disk, so it is done beside the lock for which all requests wait.
+        """
+        with self._keeping:
+            with self._lock:
+                day, fresh = self._day, self._unkept
+                self._unkept = Counter()
+            if not fresh:
+                return
+            try:
+                kept = self._kept(day) + fresh
+                self._keeper.set_setting(SETTING, {"day": day, "tokens": dict(kept)})
+            except StoreError as error:
+                log.warning("Tokens of API keys could not be kept yet: %s", error)
+                with self._lock:
+                    self._unkept += fresh
+                return
+            with self._lock:
+                if self._day == day:
+                    self._tokens = kept + self._unkept
 
-
-def _setting(name: str) -> str:
-    return f"api_tokens/{name}"
+    def _kept(self, day: str) -> Counter[str]:
+        kept = self._keeper.get_setting(SETTING)
+        if isinstance(kept, dict) and kept.get("day") == day:
+            return Counter(kept["tokens"])
+        return Counter()
 
 
 def _until_tomorrow_s() -> float:
