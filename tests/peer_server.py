@@ -67,6 +67,10 @@ class Peer:
         self.cut_off = threading.Event()
         """A reader has gone before the end of a reply."""
         self.token_s = 0.0
+        self.breaks_when_long = False
+        """A streamed prompt that is too long is not refused but broken off, as llama-cpp-python
+        does."""
+        self.refuses_options = False
         self._seen: list[list[int]] = []
         self._port = 0
         self.start()
@@ -185,7 +189,12 @@ class Peer:
             return refused
         if body["model"] != self.model:
             return _error(404, f"The model `{body['model']}` does not exist.", "model_not_found")
+        if self.refuses_options and "stream_options" in body:
+            return _error(400, "Unrecognized request argument supplied: stream_options")
         if len(ids) + body["max_tokens"] > self.context_tokens:
+            if self.breaks_when_long and body.get("stream"):
+                broken = self._stream(body, ids, chat, Fault(drop_after=0))
+                return StreamingResponse(broken, media_type="text/event-stream")
             return _error(
                 400,
                 f"This model's maximum context length is {self.context_tokens} tokens. However, "

@@ -249,6 +249,24 @@ def test_the_context_may_shrink_while_it_runs(peer: Peer, engine: RemoteEngine) 
     assert caught.value.limit_tokens == 60 == engine.info.max_window_tokens
 
 
+def test_one_that_breaks_off_what_is_too_long_is_asked_why(peer: Peer) -> None:
+    peer.context_tokens = 1024
+    engine = remote_engine(peer.url, api_key=KEY)
+    peer.context_tokens, peer.breaks_when_long = 20, True
+    with pytest.raises(PromptTooLongError):
+        told(engine)
+    peer.context_tokens, peer.breaks_when_long = 1024, False
+    engine.close()
+
+
+def test_an_older_server_that_refuses_to_count_in_streams(peer: Peer, tmp_path: Path) -> None:
+    peer.context_tokens, peer.refuses_options = 1024, True
+    engine = remote_engine(peer.url, api_key=KEY)
+    assert last(told(engine)).text == "The scripted reply."
+    peer.refuses_options = False
+    engine.close()
+
+
 def test_waits_grow_to_a_limit_and_end() -> None:
     backoff = Backoff(attempts=5, first_s=1, most_s=4)
     assert [backoff.next_s(None) for _ in range(6)] == [1, 2, 4, 4, 4, None]

@@ -71,6 +71,7 @@ class RemoteReply:
         self._params = params
         self._stop = stop
         self._tries = 0
+        self._asks_usage = True
         self._read = _Read(time.perf_counter())
         self.reported_tokens: int | None = None
         """Tokens of the prompt by the server's count, once it has told."""
@@ -83,6 +84,9 @@ class RemoteReply:
                 yield from self._attempt()
                 return
             except RemoteError as error:
+                if self._asks_usage and "stream_options" in str(error):
+                    self._asks_usage = False  # an older server, which refuses what it does not know
+                    continue
                 asked_s = error.retry_after_s if isinstance(error, ServerBusyError) else None
                 may = is_worth_another_try(error) and self._read.first is None
                 wait_s = backoff.next_s(asked_s) if may else None
@@ -98,7 +102,9 @@ class RemoteReply:
     def _attempt(self) -> Iterator[EngineEvent]:
         self._read = _Read(time.perf_counter())
         fields = request_fields(self._way, self._facts.kind, self._prompt, self._params)
-        fields |= {"model": self._facts.model, "stream_options": {"include_usage": True}}
+        fields |= {"model": self._facts.model}
+        if self._asks_usage:
+            fields["stream_options"] = {"include_usage": True}
         stream = RemoteStream(self._client, fields, is_chat=self._way.is_chat)
         matcher = StopMatcher((*self._params.stop, *self._way.end_texts))
         with closing(stream):
@@ -110,7 +116,7 @@ class RemoteReply:
                 return
             except (openai.OpenAIError, httpx.HTTPError, OSError, ValueError) as error:
                 yield from self._flush(matcher)
-                raise self._typed(error) from error
+                raise self._typed(error, stream.opened) from error
         yield from self._flush(matcher)
         if self._read.finish is None and not matcher.stopped:
             # A server that ends without a reason was ended itself.
@@ -149,9 +155,9 @@ class RemoteReply:
             self._read.parts.append(rest)
             yield TextDelta(rest)
 
-    def _typed(self, error: Exception) -> RemoteError:
-        server, began = self._client.shown, self._read.first is not None
-        return typed(error, server=server, model=self._facts.model, began=began)
+    def _typed(self, error: Exception, opened: bool) -> RemoteError:
+        server, model = self._client.shown, self._facts.model
+        return typed(error, server=server, model=model, began=opened)
 
     def _learn_why(self) -> None:
         """Some servers break a stream off where they refuse a prompt: ask once more without one.

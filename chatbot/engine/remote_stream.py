@@ -46,6 +46,8 @@ class RemoteStream:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._begun = Event()
+        self.opened = False
+        """The server has begun to answer, though no text need have come yet."""
         self._thread = Thread(target=self._run, name="remote-reply", daemon=True)
 
     def chunks(self, stop: Event) -> Iterator[Chunk]:
@@ -91,6 +93,7 @@ class RemoteStream:
         async with self._client.streaming() as client:
             api = client.chat.completions if self._is_chat else client.completions
             stream: Any = await api.create(**self._fields, stream=True)
+            self.opened = True
             try:
                 async for event in stream:
                     self._queue.put(_chunk(event, is_chat=self._is_chat))
