@@ -61,6 +61,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("maximum", [500, 8])
 def test_hostile_texts_end_soon_and_stay_within_the_limit(name: str, maximum: int) -> None:
+    """BC-60: no endless splitting, nothing above the limit, no character lost."""
     begin = time.process_time()
     media = "csv" if name == "cell" else "md"
     assert made(HOSTILE[name], media, minimum=min(300, maximum), maximum=maximum)

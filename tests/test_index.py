@@ -59,6 +59,7 @@ def test_what_is_put_comes_back(index: Index) -> None:
 
 
 def test_deleting_shifts_no_ids_and_leaves_no_trace(tmp_path: Path) -> None:
+    """BC-63: also after opening it again and adding another."""
     path = tmp_path / "index.db"
     index = Index(path, embedder="one")
     for position, name in enumerate("abc"):
@@ -133,6 +134,7 @@ def test_two_openings_of_one_file_see_each_other(index: Index, tmp_path: Path) -
 
 
 def test_vectors_of_another_model_are_never_searched(index: Index, tmp_path: Path) -> None:
+    """BC-68: though their width fits."""
     put(index, "a", "one", vector=1)
     for dimensions in (8, 16):  # the same width gives no error to save anyone
         other = Index(tmp_path / "index.db", embedder="two")

@@ -61,6 +61,7 @@ def kept_files(tmp_path: Path) -> list[Path]:
 
 
 def test_the_same_file_again_changes_nothing(library: Library, tmp_path: Path) -> None:
+    """BC-65: a file that comes twice counts once."""
     path = write(tmp_path, "a.txt", "The harbour is old. " * 20)
     first = library.ingest(path)
     counts = library._index.counts()
@@ -86,6 +87,7 @@ def test_new_bytes_under_a_name_take_its_place(library: Library, tmp_path: Path)
 
 
 def test_equal_bytes_under_two_names_are_two_documents(library: Library, tmp_path: Path) -> None:
+    """BC-65, BC-66: equal bytes are no reason to refuse a second document."""
     for name in ("a.txt", "b.txt"):
         library.ingest(write(tmp_path, name, "The harbour is old."))
     ids = {info.name: info.id for info in library.documents()}
@@ -95,6 +97,7 @@ def test_equal_bytes_under_two_names_are_two_documents(library: Library, tmp_pat
 
 
 def test_files_called_alike_in_two_folders_stay_apart(library: Library, tmp_path: Path) -> None:
+    """BC-66: a name alone is no identity."""
     write(tmp_path, "docs/2025/report.txt", "The harbour is old.")
     write(tmp_path, "docs/2026/report.txt", "The orchard is young.")
     reports = list(library.ingest_tree([tmp_path / "docs"]))
@@ -107,6 +110,7 @@ def test_files_called_alike_in_two_folders_stay_apart(library: Library, tmp_path
 def test_delete_leaves_no_trace_and_the_file_can_come_again(
     library: Library, tmp_path: Path
 ) -> None:
+    """BC-62: nothing of it is found, kept or counted after that."""
     path = write(tmp_path, "a.txt", "The zyxwvut harbour is old.")
     first = library.ingest(path)
     original = library.original_file(str(first.document_id))
@@ -208,6 +212,7 @@ def test_many_small_files_share_embedding_calls(tmp_path: Path) -> None:
 
 
 def test_another_embedder_replaces_all_vectors_and_empties_nothing(tmp_path: Path) -> None:
+    """BC-68: of another width, and of the same."""
     library = open_library(tmp_path / "library", ScriptedEmbedder(name="one"))
     for number in range(5):
         library.ingest(write(tmp_path, f"{number}.txt", f"Harbour number {number}. " * 20))

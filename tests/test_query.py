@@ -27,6 +27,7 @@ def turn(question: str, reply: str = "") -> Turn:
     ],
 )
 def test_follow_ups_borrow_the_topic(question: str) -> None:
+    """BC-71: the fragment alone would find the wrong sources."""
     korean = any("가" <= c <= "힣" for c in question)
     topic = "엔진 K-200의 오일 용량은 얼마인가요?" if korean else "Which oil for the engine K-200?"
     query = search_query(question, [turn(topic, "5W-30.")])
@@ -44,6 +45,7 @@ def test_follow_ups_borrow_the_topic(question: str) -> None:
     ],
 )
 def test_questions_that_stand_alone_are_searched_as_they_are(question: str) -> None:
+    """BC-71: no over-eager rewriting."""
     assert not leans_on_earlier_turns(question)
     assert search_query(question, [turn("Which oil for the engine K-200?")]) == question
 

@@ -65,6 +65,7 @@ PLAIN = [
     ],
 )
 def test_words_are_found_in_every_form(fill: Fill, query: str, text: str) -> None:
+    """BC-73: bare nouns in text with particles, mixed scripts, English beside them."""
     library = fill(*PLAIN, text)
     best = library.search(query)[0]
     assert best.text == text
@@ -72,6 +73,7 @@ def test_words_are_found_in_every_form(fill: Fill, query: str, text: str) -> Non
 
 
 def test_an_nfd_text_is_found_by_an_nfc_query(fill: Fill) -> None:
+    """BC-73: whoever composed the characters."""
     library = fill(*PLAIN, unicodedata.normalize("NFD", "직원은 휴가를 쓴다."))
     assert len(library.search("휴가")) == 1
 
@@ -79,6 +81,7 @@ def test_an_nfd_text_is_found_by_an_nfc_query(fill: Fill) -> None:
 @pytest.mark.parametrize("count", [0, 1, 3])
 @pytest.mark.parametrize("top_k", [5, 1000])
 def test_more_results_asked_than_there_are(fill: Fill, count: int, top_k: int) -> None:
+    """BC-69: no padding, no repeats, nothing on nothing."""
     library = fill(*PLAIN[:count], embedder=ScriptedEmbedder())
     for _ in range(25):
         found = library.search("the committee and the train in the garden", top_k=top_k)

@@ -56,12 +56,14 @@ def test_requests_of_other_sites_are_refused(client: httpx.Client, origin: str) 
     ],
 )
 def test_no_route_serves_files(client: httpx.Client, path: str) -> None:
+    """BC-82: no path leads out, however it is written."""
     answer = client.get(path)
     assert answer.status_code in (400, 403, 404, 405)
     assert "root:" not in answer.text
 
 
 def test_data_of_the_program_is_not_served(client: httpx.Client, site: Site) -> None:
+    """BC-82, BC-85: settings, index and uploads stay inside."""
     for file in ("chats.db", "library/index.db"):
         path = site.settings.data_dir / file
         assert path.exists()

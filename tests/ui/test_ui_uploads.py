@@ -22,6 +22,7 @@ from tests.ui.client import SECRET, UPLOAD, put, trigger, waiting_files
 def test_only_the_browser_that_sent_a_file_can_have_it_read(
     client: httpx.Client, site: Site
 ) -> None:
+    """BC-83, BC-85: a file is for its sender."""
     token = put(client, "%EB%A9%94%EB%AA%A8.txt", SECRET.encode()).json()["token"]
     with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as stranger:
         stranger.get("/")
@@ -48,6 +49,7 @@ def test_only_the_browser_that_sent_a_file_can_have_it_read(
 def test_paths_in_place_of_tokens_read_nothing(
     client: httpx.Client, site: Site, claim: dict[str, Any]
 ) -> None:
+    """BC-83: no request can name a path."""
     seen = trigger(client, "uploaded", claim)
     assert site.services.library.documents() == []
     assert "root:" not in json.dumps(seen)
