@@ -1,15 +1,15 @@
 """Who gets which tokens of a prompt: integers in, integers out. Knows no texts and no model.
 
-All optional pieces stand in one order of precedence that does not depend on the window. A
-prompt takes the longest head of that order that fits, and then fills the rest with pieces
-further down: the summary, recalled excerpts, and at most one turn or passage. So one token more
-never costs more than one turn or one passage, however large the piece that it lets in.
+All optional pieces stand in one order of precedence that does not depend on the window. A prompt
+takes the longest head of it that fits, then fills up with pieces further down: the summary,
+excerpts, at most one turn or passage. So one token more never costs more than one of these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, takewhile
 
 from chatbot.errors import BudgetError
 
@@ -162,12 +162,9 @@ def precedence(budget: ContextBudget, candidates: Candidates) -> list[tuple[str,
 
 
 def _claimed_turns(budget: ContextBudget, candidates: Candidates) -> int:
-    claimed = 0
-    for index, tokens in enumerate(candidates.turns[: budget.min_recent_turns]):
-        limit = NEWEST_TURN_CLAIM_TOKENS if index == 0 else RECENT_TURN_CLAIM_TOKENS
-        if tokens > limit:
-            break
-        claimed += 1
+    limits = [NEWEST_TURN_CLAIM_TOKENS, *[RECENT_TURN_CLAIM_TOKENS] * budget.min_recent_turns]
+    newest = zip(candidates.turns[: budget.min_recent_turns], limits, strict=False)
+    claimed = len(list(takewhile(lambda turn: turn[0] <= turn[1], newest)))
     return max(claimed, min(budget.pinned_turns, len(candidates.turns)))
 
 
@@ -176,12 +173,8 @@ def _finish_times(
 ) -> list[tuple[float, str, int]]:
     if weight <= 0:
         return []
-    times = []
-    used = 0
-    for index in range(start, len(costs)):
-        used += costs[index]
-        times.append((used / weight, kind, index))
-    return times
+    used = accumulate(costs[start:])
+    return [(tokens / weight, kind, index) for index, tokens in enumerate(used, start)]
 
 
 class _Filling:

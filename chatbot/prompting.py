@@ -7,8 +7,7 @@ but the one that makes vectors.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import prompts
 from chatbot.assemble import AssembledPrompt, assemble
@@ -16,6 +15,7 @@ from chatbot.budget import ContextBudget, context_budget
 from chatbot.engine.base import ChatTokenizer
 from chatbot.fact_recall import FactRecall
 from chatbot.fold_prompt import trim_to_cap
+from chatbot.found_passages import Found, found_passages
 from chatbot.language import Language, detect
 from chatbot.long_question import shorten_question
 from chatbot.messages import Conversation, Notice
@@ -26,21 +26,11 @@ from chatbot.recalling import Recaller
 from chatbot.render import PieceEncoder
 from chatbot.settings import Settings
 from retrieval.pipeline import Library
-from retrieval.types import IndexAwayError, Passage
+from retrieval.types import IndexAwayError
 
 SUMMARY_SLACK = 1.5
 QUERY_CHARACTERS = 4000
 """A longer question is searched by its beginning and end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Passages for a question, best first. `whole_scope`: every chunk in scope is among them."""
-
-    passages: tuple[Passage, ...] = ()
-    whole_scope: bool = False
-    searched: bool = False
-    notices: tuple[Notice, ...] = ()
 
 
 class PromptBuilder:
@@ -95,7 +85,14 @@ class PromptBuilder:
         room = budget.limit_tokens - self._required_tokens(shown, system_text)
         room -= passages_frame_tokens(language, self.encoder)
         try:
-            found = self._passages(query, conversation.document_ids, budget, room - unfolded)
+            found = found_passages(
+                self._library,
+                self._settings,
+                query,
+                conversation.document_ids,
+                budget=budget,
+                free_tokens=room - unfolded,
+            )
         except IndexAwayError as error:
             found = Found(notices=(Notice("documents_away", str(error)),))
         recalled = self._recaller.recalled(
@@ -229,35 +226,6 @@ class PromptBuilder:
         )
         values = {"tokens": encoder.count(question), "left_out": short.left_out_tokens}
         return short.text, (Notice("question_shortened", text, values),)
-
-    def _passages(
-        self, query: str, document_ids: Sequence[str], budget: ContextBudget, free_tokens: int
-    ) -> Found:
-        """Passages in scope. `free_tokens` is what the turns would leave if all of them came."""
-        if self._library is None or not document_ids or self._settings.passage_share <= 0:
-            return Found()
-        infos = {info.id: info for info in self._library.documents()}
-        in_scope = [infos[i] for i in document_ids if i in infos]
-        if not in_scope:
-            return Found()
-        whole = sum(info.tokens for info in in_scope) <= budget.limit_tokens
-        share = int(budget.limit_tokens * self._settings.passage_share)
-        found = self._library.search(
-            query,
-            document_ids=document_ids,
-            top_k=self._settings.top_k,
-            budget_tokens=None if whole else max(free_tokens, share, 1),
-        )
-        if not whole:
-            return Found(tuple(found), searched=True)
-        ranked = {passage.chunk_id for passage in found}
-        rest = [
-            replace(passage, score=0.0)
-            for info in in_scope
-            for passage in self._library.chunks(info.id)
-            if passage.chunk_id not in ranked
-        ]
-        return Found((*found, *rest), whole_scope=True, searched=True)
 
 
 def _for_search(question: str) -> str:

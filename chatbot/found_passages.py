@@ -1,0 +1,58 @@
+"""The passages of a chat's documents that suit a question. Knows no turns and no prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from chatbot.budget import ContextBudget
+from chatbot.messages import Notice
+from chatbot.settings import Settings
+from retrieval.pipeline import Library
+from retrieval.types import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Passages for a question, best first. `whole_scope`: every chunk in scope is among them."""
+
+    passages: tuple[Passage, ...] = ()
+    whole_scope: bool = False
+    searched: bool = False
+    notices: tuple[Notice, ...] = ()
+
+
+def found_passages(
+    library: Library | None,
+    settings: Settings,
+    query: str,
+    document_ids: Sequence[str],
+    *,
+    budget: ContextBudget,
+    free_tokens: int,
+) -> Found:
+    """Passages in scope. `free_tokens` is what the turns would leave if all of them came."""
+    if library is None or not document_ids or settings.passage_share <= 0:
+        return Found()
+    infos = {info.id: info for info in library.documents()}
+    in_scope = [infos[i] for i in document_ids if i in infos]
+    if not in_scope:
+        return Found()
+    whole = sum(info.tokens for info in in_scope) <= budget.limit_tokens
+    share = int(budget.limit_tokens * settings.passage_share)
+    found = library.search(
+        query,
+        document_ids=document_ids,
+        top_k=settings.top_k,
+        budget_tokens=None if whole else max(free_tokens, share, 1),
+    )
+    if not whole:
+        return Found(tuple(found), searched=True)
+    ranked = {passage.chunk_id for passage in found}
+    rest = [
+        replace(passage, score=0.0)
+        for info in in_scope
+        for passage in library.chunks(info.id)
+        if passage.chunk_id not in ranked
+    ]
+    return Found((*found, *rest), whole_scope=True, searched=True)
