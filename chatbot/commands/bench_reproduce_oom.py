@@ -15,9 +15,9 @@ from chatbot.settings import Settings
 
 MIB = 1 << 20
 CASES: dict[str, tuple[Case, ...]] = {
-    "prompt": tuple(Case(2, tokens - 64, 64) for tokens in (512, 1024, 2048, 4096)),
-    "reply": tuple(Case(2, 448, tokens - 448) for tokens in (512, 640, 768)),
-    "replies at once": tuple(Case(2, 448, 64, n) for n in (1, 2, 4)),
+    "prompt": tuple(Case(0, tokens - 64, 64) for tokens in (512, 1024, 2048, 4096)),
+    "reply": tuple(Case(0, 448, tokens - 448) for tokens in (512, 640, 768)),
+    "replies at once": tuple(Case(0, 448, 64, n) for n in (1, 2, 4)),
 }
 
 

@@ -38,6 +38,7 @@ class Case:
     """What is measured. Prompt and reply together fill a window to its last token but one."""
 
     value_bytes: int
+    """Of an unpacked number; 0 takes what the program would."""
     prompt_tokens: int
     reply_tokens: int = 8
     replies_at_once: int = 1
@@ -77,7 +78,7 @@ def measured(settings: Settings, case: Case) -> dict[str, Any]:
         cache=plan.cache,
         window_tokens=case.prompt_tokens + case.reply_tokens,
         piece_tokens=settings.prefill_piece_tokens,
-        value_bytes=case.value_bytes,
+        value_bytes=case.value_bytes or plan.value_bytes,
         replies_at_once=case.replies_at_once,
     )
     plan = make_plan(figures_of(config), plan.available_bytes, request)
