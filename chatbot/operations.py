@@ -12,6 +12,10 @@ from pathlib import Path
 from chatbot.errors import SettingsError, StoreError
 from chatbot.services import Services
 from chatbot.settings import Settings
+from retrieval.milvus_index import MilvusIndex
+
+DOCUMENTS = "documents"
+"""Without Milvus, replies are made all the same, and say that they know no documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,7 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        return all(state == "ok" for state in self.parts.values())
+        return all(state == "ok" for name, state in self.parts.items() if name != DOCUMENTS)
 
 
 def readiness(services: Services) -> Readiness:
@@ -33,7 +37,11 @@ def readiness(services: Services) -> Readiness:
     except StoreError:
         store = "unreachable"
     state = services.engine.status.state
-    return Readiness({"store": store, "engine": "ok" if state == "ready" else state})
+    parts = {"store": store, "engine": "ok" if state == "ready" else state}
+    documents = services.library.store
+    if isinstance(documents, MilvusIndex):
+        parts[DOCUMENTS] = "ok" if documents.answers() else "unreachable"
+    return Readiness(parts)
 
 
 def scratch_folder(settings: Settings) -> Path:

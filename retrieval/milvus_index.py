@@ -82,8 +82,6 @@ class MilvusIndex(MilvusSearch):
         else:
             self._clean()
 
-    # Writing
-
     def put(
         self,
         info: DocumentInfo,

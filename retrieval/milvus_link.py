@@ -32,8 +32,8 @@ WRITE_S = 60.0
 REST_S = 5.0
 """After a failed call, so long no other one is tried: a chat must not wait at each question."""
 T = TypeVar("T")
+# milvus-lite hangs up on who asks every ten seconds whether it is still there.
 _FILE_CHANNEL = {"grpc.keepalive_time_ms": 3_600_000, "grpc.enable_http_proxy": 0}
-"""milvus-lite hangs up on who asks every ten seconds whether it is still there."""
 _LOUD = (
     *("pymilvus", "pymilvus.milvus_client", "pymilvus.bulk_writer", "milvus_lite"),
     "grpc._server",  # of milvus-lite, for each call that it does not know
@@ -177,11 +177,10 @@ def _open(address: Address) -> Any:
             message = f"Milvus at {address.shown} lets nobody in ({_reason(error)})."
             raise RetrievalError(message) from error
         _release_file(address)
-        message = (
+        raise RetrievalError(
             f"The vector file {address.shown} cannot be opened: another process has it open, or "
             "it is damaged. For several processes, give --vector-url the address of a server."
-        )
-        raise RetrievalError(message) from error
+        ) from error
 
 
 def _pymilvus() -> tuple[Any, Any]:
@@ -192,10 +191,7 @@ def _pymilvus() -> tuple[Any, Any]:
         try:
             from pymilvus import MilvusClient, MilvusException
         except ImportError as error:
-            message = (
-                "For --vector-url, pymilvus is needed; install it with: "
-                "pip install -r requirements-team.txt"
-            )
+            message = "--vector-url needs pymilvus: pip install -r requirements-team.txt"
             raise RetrievalError(message) from error
         finally:
             if before is None:

@@ -143,6 +143,14 @@ class MilvusSearch:
         )
         raise RetrievalError(message)
 
+    def answers(self) -> bool:
+        """Whether Milvus is there now. Takes some milliseconds, or seconds when it is not."""
+        try:
+            self._collections.of_windows()
+        except RetrievalError:
+            return False
+        return True
+
     def named_in(self, text: str, document_ids: Sequence[str] | None = None) -> list[int]:
         """First chunks of the documents whose title stands in `text`, longest titles first."""
         return self._reading.named_in(text, document_ids)

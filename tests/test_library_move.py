@@ -13,6 +13,7 @@ from cli import KEYWORDS_ONLY, UseScript, inside
 
 from chatbot.chat_events import TurnDone
 from chatbot.engine.scripted import ScriptedEngine
+from chatbot.operations import readiness
 from chatbot.services import build_services
 from chatbot.settings import Settings
 from retrieval.embed import ScriptedEmbedder
@@ -206,3 +207,5 @@ def test_a_chat_goes_on_without_documents_and_says_so(tmp_path: Path) -> None:
         assert last.turn.trace is not None
         (notice,) = [n for n in last.turn.trace.notices if n.code == "documents_away"]
         assert "127.0.0.1:9 does not answer" in notice.text
+        ready = readiness(services)
+        assert ready.parts["documents"] == "unreachable" and ready.is_ready

@@ -316,6 +316,7 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
                 break
             threading.Event().wait(0.3)
         assert [passage.document for passage in library.search("guild")] == ["d.txt"]
+        assert store.answers()
         counts = store.counts()
         assert (counts["chunks"], counts["batches"]) == (1, 0), "deleted text is still there"
         library.close()
