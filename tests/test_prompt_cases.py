@@ -1,13 +1,20 @@
-"""Faults of comparable systems: budgets that leave no room, lost questions, malformed prompts."""
+"""Faults of comparable systems: budgets that leave no room, lost questions, malformed prompts.
+
+Section A of the list of cases: BC-01 (a reply as long as the window), BC-03 (one message or the
+system text too large), BC-04 (passages push out), BC-07 (counts), BC-08 (malformed); BC-05 (a
+summary that grows) is in test_summary.py.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 import prompts
+from benchmarks.vocabulary import llama3_vocabulary
 from chatbot.assemble import AssembledPrompt, assemble
 from chatbot.budget import ContextBudget
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
+from chatbot.engine.tokenizers import load_tokenizer
 from chatbot.errors import BudgetError
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.prompt_pieces import PromptRequest
@@ -155,3 +162,27 @@ def test_recalled_excerpts_say_who_spoke_and_when() -> None:
         assert recalled[0].text.startswith(prompts.load("label_recalled", language))
         assert f"[{speaker}, 2024-03-14] My invoice is INV-20931." in recalled[0].text
         assert any("[Helper User] INV-20931 was paid" in s.text for s in recalled)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "내일 오전 열 시에 대전역에서 만나서 회의 자료를 함께 검토하기로 했습니다. " * 5,
+        "👩‍👩‍👧🇰🇷😀🎉👍🏽" * 12,
+        "def f(x):\n    return {k: v for k, v in x.items() if v != -1}\n" * 4,
+        "3141592653589793238462643383279502884197" * 5,
+        "https://example.org/" + "a1-b2_c3/" * 53,
+    ],
+    ids=["korean", "emoji", "code", "digits", "address"],
+)
+def test_counts_are_those_of_the_vocabulary_in_use(text: str) -> None:
+    tokenizer = load_tokenizer(llama3_vocabulary())
+    builder = PromptBuilder(tokenizer, Settings(), None)
+    talked = Conversation("c", turns=(turn(0, text, text), turn(1, "And now?", "Fine.")))
+    prompt = builder.build(talked, text, builder.budget(8192))
+    assert len(prompt.token_ids) == prompt.trace.prompt_tokens
+    assert sum(segment.tokens for segment in prompt.trace.segments) == prompt.trace.prompt_tokens
+    plain = len(tokenizer.encode(text))
+    question = prompt.trace.segments[-1]
+    assert plain <= question.tokens <= plain + 12
+    assert tokenizer.decode(prompt.token_ids).count(text.strip()) == 3

@@ -1,4 +1,9 @@
-"""Faults of other programs' summaries, tried on a whole chat (section B of the list of cases)."""
+"""Faults of other programs' summaries, tried on a whole chat: section B of the list of cases.
+
+BC-10, 11, 14, 16, 17 and 19 in this order; BC-13 (facts that vanish) is benchmarks/planted_facts,
+on small chats in test_planted_facts.py; BC-20 (an edit before a fold) is below and in
+test_chat_folds.py; BC-22 (stopped replies) in test_chat.py and test_template_cases.py.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,7 @@ from chatbot.messages import Conversation, Message, RollingSummary, Turn
 from tests.fold_rig import WINDOW_TOKENS, Answer, Rig
 
 Make = Callable[..., Rig]
+MARKERS = tuple("Osprey Heron Plover Lapwing Curlew Bittern Gannet Merlin Harrier Godwit".split())
 FILLER = "The weather of the week stays mild and the paths by the river are dry. "
 
 
@@ -191,3 +197,30 @@ def test_what_the_summariser_drops_is_kept_and_recalled(make: Make) -> None:
     assert "details may be missing" in prompt
     assert "bicycle is green" in prompt
     assert "bicycle is green" in rig.store.load(rig.id).turns[0].question
+
+
+def test_after_an_edit_neither_prompt_nor_summary_knows_the_branch_that_was_left(
+    make: Make,
+) -> None:
+    """Markers before and behind the turn that is edited, and folds behind it that quote them."""
+
+    def quoting(prompt: str) -> str:
+        names = sorted({name for name in MARKERS if name in prompt})
+        return f"The user names {', '.join(names) or 'a room'} and the assistant takes note of it."
+
+    rig = make(quoting)
+    turns = [
+        rig.ask(f"The marker of step {n} is {name}. {FILLER * 3}") for n, name in enumerate(MARKERS)
+    ]
+    assert summary_of(rig).covers > 3
+    *_, done = rig.chat.edit(rig.id, turns[2].id, f"The marker is Kestrel. {FILLER}")
+    assert isinstance(done, TurnDone)
+    rig.chat.wait_for_folds(20)
+    rig.ask("Which markers do you know?")
+    known, gone = MARKERS[:2], MARKERS[2:]
+    assert all(name in rig.chat_prompts[-1] for name in (*known, "Kestrel"))
+    assert not any(name in prompt for name in gone for prompt in rig.chat_prompts[-2:])
+    summary = rig.store.load(rig.id).summary
+    if summary is not None:
+        said = " ".join((summary.text, *(fact.text for fact in summary.facts)))
+        assert not any(name in said for name in gone)
