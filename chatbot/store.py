@@ -16,13 +16,14 @@ import sqlalchemy as sa
 
 from chatbot import records, store_branches, store_queries, store_turns
 from chatbot.errors import InputError, StoreError
-from chatbot.messages import Message, Turn
+from chatbot.messages import Conversation, Message, Turn
 from chatbot.records import from_json, new_id, now_text, storable, to_json
 from chatbot.store_cache import TurnCache
 from chatbot.store_claims import ClaimStore, claimants, release_claims
 from chatbot.store_conversations import ConversationStore
 from chatbot.store_database import Database
 from chatbot.store_documents import DocumentStore
+from chatbot.store_edits import BEING_ANSWERED
 from chatbot.store_leases import LEASE_S, LeasedLife, forget_dead
 from chatbot.store_memory import MemoryStore
 from chatbot.store_place import Location
@@ -108,6 +109,14 @@ class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
         self.close()
 
     # Turns
+
+    def load(self, conversation_id: str, *, before: str | None = None) -> Conversation:
+        """`ReadingStore.load`; a reply whose process has died shows as interrupted."""
+        found = super().load(conversation_id, before=before)
+        is_running = bool(found.turns) and found.turns[-1].finish == "running"
+        if is_running and self._free(conversation_id):
+            return super().load(conversation_id, before=before)
+        return found
 
     def begin_turn(
         self,
@@ -210,11 +219,17 @@ class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
         busy = {*store_turns.runners(connection), *claimants(connection)}
         return self._life.dead(connection, sorted(busy))
 
-    def _refuse_others(self, connection: sa.Connection, conversation_id: str) -> None:
-        others = store_turns.others_running(connection, conversation_id, self._runner)
-        dead = self._life.dead(connection, others)
-        if len(dead) < len(others):
-            message = "This conversation is still being answered elsewhere; wait or stop it."
-            raise InputError(message)
+    def _free(self, conversation_id: str) -> bool:
+        """Interrupt what dead processes left running in a conversation; whether there was any."""
+        with self._database.read() as connection:
+            others = store_turns.others_running(connection, conversation_id, self._runner)
+            dead = self._life.dead(connection, others) if others else []
         if dead:
-            store_turns.interrupt(connection, dead)
+            with self._database.write() as connection:
+                store_turns.interrupt(connection, dead)
+        return bool(dead)
+
+    def _refuse_others(self, connection: sa.Connection, conversation_id: str) -> None:
+        # One that died just now as well: whoever asks has not seen yet that it was cut off.
+        if store_turns.others_running(connection, conversation_id, self._runner):
+            raise InputError(BEING_ANSWERED)

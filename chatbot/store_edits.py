@@ -22,6 +22,8 @@ from chatbot.store_schema import conversations, fold_decisions, summaries, trace
 from chatbot.store_turns import count_before, position_of
 from chatbot.titles import title_from
 
+BEING_ANSWERED = "This conversation is still being answered; wait or stop it."
+"""The sentence of `chatbot.busy`, as another process may be the one that answers."""
 Change = Callable[[RollingSummary], RollingSummary]
 Scrub = Callable[[dict[str, Any], bool], dict[str, Any]]
 """The JSON object of a trace without what is forgotten; the flag says that summaries held it."""
@@ -35,7 +37,7 @@ def refuse_running(connection: sa.Connection, conversation_id: str) -> None:
     """Raise InputError while a turn of the conversation is being answered, by any program."""
     running = sa.and_(turns.c.conversation_id == conversation_id, turns.c.finish == "running")
     if connection.scalar(sa.select(turns.c.id).where(running).limit(1)) is not None:
-        raise InputError("This conversation is still being answered; wait or stop it.")
+        raise InputError(BEING_ANSWERED)
 
 
 def change_summaries(
