@@ -19,7 +19,10 @@ from chatbot.messages import Conversation, Message, RollingSummary, Turn
 from tests.fold_rig import WINDOW_TOKENS, Answer, Rig
 
 Make = Callable[..., Rig]
-MARKERS = tuple("Osprey Heron Plover Lapwing Curlew Bittern Gannet Merlin Harrier Godwit".split())
+MARKERS = (
+    *("Osprey", "Heron", "Plover", "Lapwing", "Curlew"),
+    *("Bittern", "Gannet", "Merlin", "Harrier", "Godwit"),
+)
 FILLER = "The weather of the week stays mild and the paths by the river are dry. "
 
 
