@@ -39,6 +39,7 @@ def stream(tokenizer: ChatTokenizer, ids: tuple[int, ...]) -> list[str]:
 
 
 def test_characters_come_out_whole(tokenizer: ChatTokenizer) -> None:
+    """BC-31."""
     ids = tokenizer.encode(TEXT)
     events = stream(tokenizer, ids)
     assert not any("\ufffd" in event for event in events)

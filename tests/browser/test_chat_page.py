@@ -66,6 +66,7 @@ def test_updates_come_at_most_ten_times_a_second(tab: Person) -> None:
 def test_escape_stops_and_what_was_there_is_kept_and_can_be_retried(
     tab: Person, site: Site
 ) -> None:
+    """BC-33, together with closing the tab."""
     tab.write("script:slow")
     expect(tab.last_reply()).to_contain_text("word5")
     tab.page.keyboard.press("Escape")

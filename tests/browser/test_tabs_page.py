@@ -61,6 +61,31 @@ def test_a_reply_goes_on_while_another_chat_is_open_and_in_a_second_tab(
     expect(other.feet.last).to_contain_text("Stopped.")
 
 
+def test_a_long_reply_blocks_no_upload_stop_or_list_of_another_tab(
+    windows: Windows, folder: Path
+) -> None:
+    """BC-79: everything but the reply itself has its own lane."""
+    own = Site(folder)
+    try:
+        tabs = [person(windows(), own.url) for _ in range(3)]
+        tabs[0].write("first script:stall")
+        expect(tabs[0].last_reply()).to_contain_text("word3")
+        for number, tab in enumerate(tabs[1:], start=1):
+            tab.upload((f"lamps {number}.md", b"The lamp of Carrick was built in 1898."))
+            expect(tab.documents).to_have_count(number)
+            tab.write(f"question {number} script:plain")
+            waiting = "1 reply comes first" if number == 1 else "2 replies come first"
+            expect(tab.page.locator("#chat .pending")).to_contain_text(waiting)
+        tabs[2].page.keyboard.press("Escape")
+        expect(tabs[2].send_button).to_be_visible()
+        expect(tabs[2].feet.last).to_contain_text("Stopped.")
+        tabs[0].page.keyboard.press("Escape")
+        expect(tabs[1].feet).to_have_count(1)
+        expect(tabs[1].last_reply()).to_have_text("A plain reply.")
+    finally:
+        own.close()
+
+
 @pytest.mark.parametrize("wish", ["slow", "stall"])
 def test_closing_the_tab_stops_the_reply_and_keeps_it(
     windows: Windows, site: Site, wish: str

@@ -16,6 +16,7 @@ Windows = Callable[..., BrowserContext]
 def test_text_from_people_and_models_is_literal_and_copied_as_it_was(
     windows: Windows, site: Site
 ) -> None:
+    """BC-34; titles and citations are in the tests of the lists and of sources."""
     context = windows()
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab = person(context, site.url)
