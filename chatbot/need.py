@@ -20,6 +20,9 @@ STRONG_COVERAGE, STRONG_COSINE = 0.6, 0.5
 OWN_COVERAGE, OWN_COSINE = 0.25, 0.35
 """The same for a question about the user's own affairs, whatever is in sight: the turns in sight
 may hold no more than the same question."""
+FAINT_COSINE = 0.25
+"""Nearer than turns in sight by the lead below, so little is enough for such a question: other
+words for the same thing, such as wage and salary, reach no more in a long excerpt."""
 LONE_COVERAGE, UNSEEN_COVERAGE = 0.4, 0.1
 """The same where the turns in sight hold next to nothing of it: the one word that says what is
 asked about may be the only one that was said."""
@@ -107,8 +110,10 @@ def need(message: str, match: Match) -> Need:
         stated = not _SMALL_TALK.search(message) and len(content_terms(message)) > 1
         return "some" if stated and _leads_by_far(match) else "none"
     if speaks_of_own(asked):
-        near = match.covered >= OWN_COVERAGE or match.cosine >= OWN_COSINE
-        return "much" if near else "none"
+        if match.covered >= OWN_COVERAGE or match.cosine >= OWN_COSINE:
+            return "much"
+        lead = match.cosine_in_sight + LEAD_COSINE
+        return "some" if match.cosine >= max(FAINT_COSINE, lead) else "none"
     by_words = match.covered >= max(STRONG_COVERAGE, match.covered_in_sight + LEAD_COVERAGE)
     by_words |= match.covered >= LONE_COVERAGE and match.covered_in_sight <= UNSEEN_COVERAGE
     by_meaning = match.cosine >= max(STRONG_COSINE, match.cosine_in_sight + LEAD_COSINE)

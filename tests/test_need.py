@@ -104,3 +104,11 @@ def test_the_one_word_that_was_said_is_enough_if_nothing_in_sight_is_about_it() 
     assert need(question, Match(covered=0.45)) == "some"
     assert need(question, Match(covered=0.45, covered_in_sight=0.3)) == "none"
     assert need(question, Match(covered=0.3)) == "none"
+
+
+def test_a_question_about_own_affairs_in_other_words_gets_some() -> None:
+    question = "When do I get my salary?"
+    assert need(question, Match(cosine=0.28)) == "some"
+    assert need(question, Match(cosine=0.28, cosine_in_sight=0.25)) == "none"
+    assert need(question, Match(cosine=0.2)) == "none"
+    assert need("When does the moon rise?", Match(cosine=0.28)) == "none"
