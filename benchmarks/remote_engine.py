@@ -56,6 +56,7 @@ DOCUMENT = "".join(
 )
 WINDOW_TOKENS, REPLY_TOKENS = 1024, 24
 KILL_AFTER_TEXTS = 5
+TOLD_EVERY = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def measure(start: Start, cache: Path, *, prompts: int, turns: int) -> Report:
             settings = settings.model_copy(update={"engine_url": server.url})
             with closing(connect(settings, Quiet())) as engine:
                 details = engine.info.details
-                differences = [_difference(engine, seed) for seed in range(prompts)]
+                differences = _differences(engine, prompts)
             talked = _talk(settings, turns)
             crash = _crash(settings, server)
     return Report(
@@ -146,6 +147,15 @@ def measure(start: Start, cache: Path, *, prompts: int, turns: int) -> Report:
         **talked,
         **crash,
     )
+
+
+def _differences(engine: RemoteEngine, prompts: int) -> list[int]:
+    found: list[int] = []
+    for seed in range(prompts):
+        found.append(_difference(engine, seed))
+        if len(found) % TOLD_EVERY == 0:
+            print(f"{found.count(0)} of {len(found)} counts are equal", file=sys.stderr, flush=True)
+    return found
 
 
 def _difference(engine: RemoteEngine, seed: int) -> int:
