@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -26,7 +25,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from benchmarks.postgres_server import own_server
-from chatbot.messages import Turn
+from benchmarks.shared_database_checks import common_faults, own_faults
 from chatbot.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -173,8 +172,14 @@ def run(plan: Plan, url: str) -> dict[str, Any]:
             state = Run(plan, [stack.enter_context(Process(url, plan.lease_s)) for _ in range(2)])
             seconds = _talks(state, own, both)
             status = state.processes[0].end()
-        faults = [fault for n, chat in enumerate(own) for fault in _own(store, chat, n, plan)]
-        faults += [fault for n, chat in enumerate(both) for fault in _common(store, chat, n, plan)]
+        faults = [
+            fault for n, chat in enumerate(own) for fault in own_faults(store, chat, n, plan.turns)
+        ]
+        faults += [
+            fault
+            for n, chat in enumerate(both)
+            for fault in common_faults(store, chat, n, plan.turns)
+        ]
         folds = [len(store.summary_versions(chat)) for chat in (*own, *both)]
     return {
         "processes": 2,
@@ -208,52 +213,6 @@ def _talks(state: Run, own: Sequence[str], both: Sequence[str]) -> float:
         for talk in talks:
             talk.result()
     return time.monotonic() - started
-
-
-def _own(store: Store, chat: str, number: int, plan: Plan) -> list[str]:
-    """What is wrong in a conversation whose questions came one after the other."""
-    expected = [f"question number c{number}-{turn}" for turn in range(plan.turns)]
-    found = [turn.question for turn in store.load(chat).turns]
-    faults = [] if found == expected else [f"{chat}: {found} in place of {expected}"]
-    return faults + _replies(store, chat) + _folds(store, chat)
-
-
-def _common(store: Store, chat: str, number: int, plan: Plan) -> list[str]:
-    """The same where two processes were asked in one conversation at once.
-
-    There a question that was cut off stays, once the other user has gone on after it.
-    """
-    turns = store.load(chat).turns
-    found = [turn.question for turn in turns if not _is_cut_off(turn)]
-    faults = []
-    for at in (0, 1):
-        name = f"question number b{number}p{at}-"
-        mine = [question for question in found if question.startswith(name)]
-        if mine != [f"{name}{turn}" for turn in range(plan.turns)]:
-            faults.append(f"{chat}: of {name} there is {mine}")
-    if len(found) != 2 * plan.turns:
-        faults.append(f"{chat}: {len(found)} turns")
-    return faults + _replies(store, chat) + _folds(store, chat)
-
-
-def _replies(store: Store, chat: str) -> list[str]:
-    faults = []
-    for turn in store.load(chat).turns:
-        if _is_cut_off(turn) and turn.question.startswith("question number b"):
-            continue
-        name = turn.question.removeprefix("question number ")
-        if turn.finish != "stop" or f"number {name} is" not in turn.reply:
-            faults.append(f"{chat}: {turn.question} has {turn.finish} {turn.reply!r}")
-    return faults
-
-
-def _is_cut_off(turn: Turn) -> bool:
-    return turn.finish == "interrupted" and not turn.reply
-
-
-def _folds(store: Store, chat: str) -> list[str]:
-    covered = Counter(version.covers for version in store.summary_versions(chat))
-    return [f"{chat}: folded twice up to {n}" for n, times in covered.items() if times > 1]
 
 
 def main() -> None:
