@@ -40,6 +40,11 @@ FRENCH = "Tous les êtres humains naissent libres et égaux en dignité et en dr
         (CHINESE, "gb18030"),
         (RUSSIAN, "cp1251"),
         (FRENCH, "cp1252"),
+        ("À l'été, où naïveté coûte chère, ça.", "cp1252"),
+        ("Það er gott veður í dag, og börnin þurfa að fara í skóla.", "cp1252"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy. Zażółć gęślą jaźń.", "cp1250"),
+        ("İstanbul'da yağmurlu bir gün; çocuklar şarkı söylüyor.", "cp1254"),
+        ("Ąžuolas šlama žalioje girioje, o ūkininkas dirba. Šeštadienį lyja.", "cp1257"),
         ("café", "cp1252"),
     ],
 )  # fmt: skip

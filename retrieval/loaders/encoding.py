@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from retrieval.loaders.kin_of_western import meant_encoding
 from retrieval.types import LoadError
 
 _BOMS = (
@@ -188,7 +189,7 @@ def _guess(data: bytes) -> Decoded | None:
     import charset_normalizer
 
     runs = _HIGH_RUN.findall(data)
-    if sum(map(len, runs)) * 2 < len(runs) * 3 and (western := _strict(data, "cp1252")):
+    if sum(map(len, runs)) * 2 < len(runs) * 3 and (western := _western(data)):
         # Accents stand alone between ASCII letters; characters of Asia do not.
         return _uncertain(western) if _is_accented(western) else western
     for candidates in (_NARROW, _WIDE):
@@ -197,8 +198,12 @@ def _guess(data: bytes) -> Decoded | None:
         if best and found and (candidates is _WIDE or not _is_accented(found)):
             doubtful = best.coherence < _SURE and _is_single_byte(data, found)
             return _uncertain(found) if doubtful else found
-    western = _strict(data, "cp1252")
+    western = _western(data)
     return western and _uncertain(western)
+
+
+def _western(data: bytes) -> Decoded | None:
+    return _strict(data, meant_encoding(data))
 
 
 def _is_single_byte(data: bytes, found: Decoded) -> bool:
