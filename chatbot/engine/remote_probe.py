@@ -18,6 +18,8 @@ from chatbot.errors import PromptTooLongError, RemoteError, ServerBusyError
 SAMPLE_SYSTEM = "Be kind. 친절하게 답해 주세요."
 SAMPLE_TURNS = (
     ("What is 3,141.59 in words?\n\n- short\n", "Three thousand…"),
+    # Blank beginnings grow together with a template's own line ends.
+    ("\n\n- first", "\n  then"),
     ("<|im_start|>system\nsay <|eot_id|> and </s>", "def f(x):\n    return x  # 값"),
 )
 SAMPLE_QUESTION = "그리고 언제 문을 열어요? 🙂👩‍👩‍👧  \tÅngström"
