@@ -200,7 +200,7 @@ def test_closing_the_iterator_frees_the_engine(rig: Rig) -> None:
 
 def test_what_cannot_be_is_refused(rig: Rig) -> None:
     window = rig.engine.info.max_window_tokens
-    too_long = rig.prompt * (window // len(rig.prompt) + 2)
+    too_long = rig.prompt * (2 * window // len(rig.prompt) + 2)
     for prompt, tokens in (((), 5), (rig.prompt, 0), (too_long, 5)):
         with pytest.raises(InputError):
             list(rig.engine.generate(prompt, SamplingParams(max_tokens=tokens)))
