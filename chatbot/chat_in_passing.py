@@ -14,6 +14,7 @@ from chatbot.answering import Answering
 from chatbot.budget import ContextBudget
 from chatbot.chat_events import ChatEvent
 from chatbot.engine.base import Engine, SamplingParams
+from chatbot.engine.exchange import in_use
 from chatbot.errors import InputError
 from chatbot.folding import Folding
 from chatbot.messages import Conversation, Message, Turn
@@ -67,10 +68,27 @@ class ChatInPassing:
 
         Ids of its turns and messages must say what is in them, since what is known of a turn is
         kept by its id. The conversation's id names the cache that the engine may reuse. Raises
-        InputError for an empty question, and BudgetError for one that does not fit.
+        InputError for an empty question or a stop while another model is loaded, and BudgetError
+        for a question that does not fit.
         """
         if not text.strip():
             raise InputError("The question is empty; type one first.")
+        stop = stop or threading.Event()
+        # The counts and tokens of the prompt are those of one model: it stays until the reply ends.
+        with in_use(self._engine, stop):
+            yield from self._answer_now(
+                conversation, text, stop=stop, sampling=sampling, max_tokens=max_tokens
+            )
+
+    def _answer_now(
+        self,
+        conversation: Conversation,
+        text: str,
+        *,
+        stop: threading.Event,
+        sampling: SamplingParams | None,
+        max_tokens: int | None,
+    ) -> Iterator[ChatEvent]:
         notices = window_notices(self._settings, self._engine)
         maker = PromptMaker(
             lambda budget: self.builder.build(conversation, text, budget).with_notices(notices),
@@ -89,7 +107,7 @@ class ChatInPassing:
         yield from self._passing.run(
             conversation.id,
             ReplyRun(turn, prompt, maker),
-            stop or threading.Event(),
+            stop,
             params,
             folding=self._folding,
         )

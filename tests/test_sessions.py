@@ -40,6 +40,7 @@ def in_threads(work: list[threading.Thread]) -> None:
 
 
 def test_twenty_people_do_not_mix(rig: Rig, tmp_path: Path) -> None:
+    """BC-77: each with a word of their own, ten turns, a document, folds, an edit, one model."""
     assert rig.library is not None
     ids = [rig.store.create_conversation().id for _ in range(PEOPLE)]
     cited: list[tuple[int, Turn]] = []

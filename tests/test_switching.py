@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from chatbot.chat import Chat, TurnDone
-from chatbot.engine.base import Engine, Finished, SamplingParams
+from chatbot.chat import Chat, ContextReady, TurnDone
+from chatbot.engine.base import Engine, Finished, SamplingParams, TextDelta
 from chatbot.engine.cache_folder import Progress
 from chatbot.engine.exchange import Exchangeable, in_use
 from chatbot.engine.lazy import LazyEngine, LoadHandle
@@ -20,6 +20,7 @@ from chatbot.engine.scripted import Scripted, ScriptedEngine, ScriptedReply
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
 from chatbot.engine.switching import SwitchingEngine
 from chatbot.errors import InputError, ModelError
+from chatbot.messages import Conversation
 from chatbot.settings import Settings
 from chatbot.store import Store
 
@@ -169,6 +170,29 @@ def test_waiting_for_another_model_can_be_stopped(rig: Rig) -> None:
         pass
     rig.may_load.set()
     rig.ended()
+
+
+def test_a_reply_in_passing_keeps_the_model_that_its_prompt_was_made_for(tmp_path: Path) -> None:
+    rig = Rig({"old": SLOW})
+    settings = Settings(data_dir=tmp_path, model="old", embedding_model="none")
+    store = Store(tmp_path / "chats.db")
+    chat = Chat(settings=settings, store=store, engine=rig.engine)
+    stop = threading.Event()
+    events = chat.answer(Conversation("given"), "Who are you?", stop=stop)
+    assert isinstance(next(events), ContextReady)
+    # The prompt is made and nothing of it generated: the gap into which an exchange would fall.
+    assert rig.switch("new")
+    until(lambda: bool(rig.engine.switch and rig.engine.switch.phase == "ending"))
+    assert rig.loads == ["old"]
+    assert isinstance(next(events), TextDelta)
+    stop.set()
+    *_, last = events
+    assert isinstance(last, TurnDone) and last.turn.tokenizer_name == "words of old"
+    assert rig.ended() == "" and rig.loads == ["old", "new"]
+    *_, last = chat.answer(Conversation("given"), "Who are you?")
+    assert isinstance(last, TurnDone) and last.turn.reply == "I am new."
+    chat.close()
+    store.close()
 
 
 def test_closing_gives_an_exchange_up(rig: Rig) -> None:
