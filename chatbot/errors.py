@@ -59,11 +59,15 @@ class ModelError(ChatbotError):
 
 
 class EngineError(ChatbotError):
-    """A reply failed while it was being made."""
+    """A reply failed while it was being made. `kind` says why, for programs."""
+
+    kind = "reply_failed"
 
 
 class OutOfMemoryError(EngineError):
     """Memory ran out during a reply. `ladder` are the steps that were taken against it."""
+
+    kind = "out_of_memory"
 
     def __init__(self, message: str, ladder: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -77,13 +81,19 @@ class SmallerPromptError(OutOfMemoryError):
 class EngineBusyError(EngineError):
     """The engine did not become free in time."""
 
+    kind = "engine_busy"
+
 
 class RemoteError(EngineError):
     """The server that makes the replies refused a request, or failed."""
 
+    kind = "model_server_refused"
+
 
 class PromptTooLongError(RemoteError):
     """Prompt and reply exceed the server's context of `limit_tokens`; 0 where it names none."""
+
+    kind = "context_length_exceeded"
 
     def __init__(self, message: str, limit_tokens: int = 0) -> None:
         super().__init__(message)
@@ -97,9 +107,13 @@ class UnknownModelError(RemoteError):
 class WrongKeyError(RemoteError):
     """The server does not take the key, or wants one."""
 
+    kind = "model_server_key"
+
 
 class ServerBusyError(RemoteError):
     """The server has too much to do, or a fault of its own; `retry_after_s` is its own wish."""
+
+    kind = "model_server_busy"
 
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         super().__init__(message)
@@ -109,9 +123,13 @@ class ServerBusyError(RemoteError):
 class ConnectionLostError(RemoteError):
     """The server broke off in the middle of a reply; what came of it is kept."""
 
+    kind = "model_server_lost"
+
 
 class NoAnswerError(RemoteError):
     """Nothing came from the server in time, or nobody listens at its address."""
+
+    kind = "model_server_away"
 
 
 class StoreError(ChatbotError):

@@ -13,8 +13,10 @@ from chatbot.engine.base import Engine, EngineEvent, Finished, SamplingParams, T
 from chatbot.engine.ladder import step_notice, steps_of
 from chatbot.errors import (
     ChatbotError,
+    EngineError,
     OutOfMemoryError,
     PromptTooLongError,
+    ServerBusyError,
     SmallerPromptError,
 )
 from chatbot.messages import Finish, MemoryFigures, Message, Notice, Turn, Usage
@@ -125,7 +127,7 @@ class ReplyRun:
         if isinstance(error, OutOfMemoryError):
             code = "out_of_memory"
             self.notices += map(step_notice, steps_of(error.ladder))
-        self.notices.append(Notice(code, str(error)))
+        self.notices.append(Notice(code, str(error), _reason(error)))
 
     def result(self, tokenizer_name: str, memory: MemoryFigures | None = None) -> Turn:
         """The turn with what there is of a reply; `memory` is as it is when a reply failed."""
@@ -157,3 +159,11 @@ class ReplyRun:
     def with_notice(self, notice: Notice) -> Turn:
         """The turn with one more notice."""
         return replace(self.turn, notices=(*self.turn.notices, notice))
+
+
+def _reason(error: ChatbotError) -> dict[str, str | float]:
+    """Why a reply failed, for programs: its kind, and after how many seconds it may go."""
+    if not isinstance(error, EngineError):
+        return {}
+    wish_s = error.retry_after_s if isinstance(error, ServerBusyError) else None
+    return {"kind": error.kind} | ({} if wish_s is None else {"retry_after_s": wish_s})

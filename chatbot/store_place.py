@@ -10,6 +10,8 @@ from sqlalchemy.exc import ArgumentError
 from chatbot.errors import StoreError
 
 Location = Path | str
+PLACE = "The conversation database "
+"""What sentences that name the place begin with."""
 
 
 def parse_url(location: str) -> sa.URL:
@@ -26,7 +28,7 @@ def parse_url(location: str) -> sa.URL:
 def describe(location: Location) -> str:
     """The place as a sentence may name it, without a password."""
     if isinstance(location, Path):
-        return f"The conversation database {location}"
+        return f"{PLACE}{location}"
     # A query may hold a password, too.
     url = parse_url(location).set(query={})
-    return f"The conversation database {url.render_as_string(hide_password=True)}"
+    return f"{PLACE}{url.render_as_string(hide_password=True)}"

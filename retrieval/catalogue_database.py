@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from retrieval.catalogue_tables import COUNTERS, META
-from retrieval.types import RetrievalError
+from retrieval.types import IndexAwayError, RetrievalError
 
 BUSY_S = 30.0
 CONNECT_S = 10
@@ -80,7 +81,9 @@ class CatalogueDatabase:
                 f"{self._where} cannot be used ({reason}); see that it is there, not full, and "
                 "may be written to."
             )
-            raise RetrievalError(message) from error
+            is_away = isinstance(error, OperationalError | InterfaceError | PoolTimeoutError)
+            kind = IndexAwayError if is_away and not self._is_file else RetrievalError
+            raise kind(message) from error
 
     def _make_tables(self) -> None:
         try:

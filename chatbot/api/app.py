@@ -159,7 +159,9 @@ class Api:
             raise ApiError(404, sentence, param="model", code="model_not_found")
         status = self._persons.shared.engine.status
         if is_asked and status.state != "ready":
-            sentence = f"The model is not ready: {status.message}"
+            # Why it failed names addresses and paths, and may hold a part of a key.
+            reason = f": {status.message}" if status.state == "loading" else "; try again later."
+            sentence = f"The model is not ready{reason}"
             raise ApiError(503, sentence, code="model_not_ready", retry_after_s=5.0)
         return name
 

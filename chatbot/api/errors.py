@@ -6,10 +6,45 @@ import math
 from typing import Any
 
 from chatbot.busy import BEING_ANSWERED, BEING_CHANGED
-from chatbot.errors import BudgetError, ChatbotError, EngineError, InputError, StoreError
+from chatbot.errors import (
+    BudgetError,
+    ChatbotError,
+    ConnectionLostError,
+    EngineBusyError,
+    EngineError,
+    InputError,
+    NoAnswerError,
+    OutOfMemoryError,
+    PromptTooLongError,
+    RemoteError,
+    ServerBusyError,
+    StoreError,
+    TokenizerError,
+    WrongKeyError,
+)
 from chatbot.messages import Turn
 from chatbot.records import storable
-from retrieval.types import RetrievalError
+from chatbot.store_place import PLACE
+from retrieval.types import LoadError, RetrievalError
+
+RETRY_S = 5.0
+"""When it may be tried again, where nobody knows better."""
+STORE_AWAY = "The conversations cannot be reached just now; try again in a moment."
+DOCUMENTS_AWAY = "The documents cannot be reached just now; try again in a moment."
+# Other sentences name the server's address, and may hold a part of its key.
+_SENTENCES = {
+    WrongKeyError.kind: "The model's server does not let this server in; tell who runs it.",
+    RemoteError.kind: "The model's server refused the request; tell who runs this server.",
+    NoAnswerError.kind: "The model's server does not answer; try again in a moment.",
+    ConnectionLostError.kind: "The model's server broke off in the middle; ask again.",
+}
+_MAY_GO_LATER = (
+    NoAnswerError.kind,
+    ConnectionLostError.kind,
+    ServerBusyError.kind,
+    EngineBusyError.kind,
+    OutOfMemoryError.kind,
+)
 
 
 class ApiError(Exception):
@@ -61,18 +96,26 @@ def bad(message: str, param: str | None = None, code: str | None = "invalid_valu
 
 
 def api_error(error: ChatbotError | RetrievalError) -> ApiError:
-    """One of our errors as an answer."""
+    """One of our errors as an answer. What lies behind this server, its addresses, paths and
+    keys, is nothing for those who ask it."""
     sentence = str(error)
     if sentence in (BEING_ANSWERED, BEING_CHANGED):
         return ApiError(409, sentence, code="conversation_busy", retry_after_s=1.0)
     if isinstance(error, BudgetError):
         return bad(sentence, "messages", "context_length_exceeded")
-    if isinstance(error, InputError | RetrievalError):
+    if isinstance(error, TokenizerError):  # The model's server does not count.
+        return _failed(NoAnswerError.kind, sentence)
+    if isinstance(error, InputError | LoadError):
         return bad(sentence)
     if isinstance(error, StoreError):
-        return ApiError(503, sentence, code="store_unavailable", retry_after_s=5.0)
+        names_place = sentence.startswith(PLACE)
+        said = STORE_AWAY if names_place else sentence
+        return ApiError(503, said, code="store_unavailable", retry_after_s=RETRY_S)
+    if isinstance(error, RetrievalError):
+        return ApiError(503, DOCUMENTS_AWAY, code="documents_unavailable", retry_after_s=RETRY_S)
     if isinstance(error, EngineError):
-        return ApiError(500, sentence, code="reply_failed")
+        wish_s = error.retry_after_s if isinstance(error, ServerBusyError) else None
+        return _failed(error.kind, sentence, wish_s)
     return ApiError(500, sentence, code="server_error")
 
 
@@ -82,10 +125,24 @@ def turn_error(turn: Turn) -> ApiError | None:
     if turn.finish not in ("error", "memory") or (turn.finish == "memory" and turn.reply):
         return None
     failed = [n for n in turn.notices if n.code in ("reply_failed", "out_of_memory")]
-    sentence = failed[-1].text if failed else "The reply failed; ask again."
-    if turn.finish == "memory":
-        return ApiError(503, sentence, code="out_of_memory", retry_after_s=5.0)
-    return ApiError(500, sentence, code="reply_failed")
+    if not failed:
+        return _failed(EngineError.kind, "The reply failed; ask again.")
+    kind = OutOfMemoryError.kind if turn.finish == "memory" else failed[-1].values.get("kind", "")
+    return _failed(kind, failed[-1].text, failed[-1].values.get("retry_after_s"))
+
+
+def _failed(kind: str, sentence: str, wish_s: float | None = None) -> ApiError:
+    """A reply that failed: what may go a little later is 503, what somebody must put right 502."""
+    if kind == PromptTooLongError.kind:
+        return bad(sentence, "messages", kind)
+    if kind in _SENTENCES:
+        sentence = _SENTENCES[kind]
+    if kind in (RemoteError.kind, WrongKeyError.kind):
+        return ApiError(502, sentence, code=RemoteError.kind)
+    if kind in _MAY_GO_LATER:
+        wait_s = RETRY_S if wish_s is None else wish_s
+        return ApiError(503, sentence, code=kind, retry_after_s=wait_s)
+    return ApiError(500, sentence, code=EngineError.kind)
 
 
 def _type(status: int, code: str | None) -> str:
