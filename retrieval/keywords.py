@@ -38,7 +38,8 @@ class Keywords:
         where, values = among(document_ids)
         with self._database.read() as connection:
             rows = connection.execute(
-                "SELECT min(c.id) FROM titles t JOIN chunks c USING (document_id)"
+                # CROSS: titles first; SQLite would go through all chunks to look for their titles.
+                "SELECT min(c.id) FROM titles t CROSS JOIN chunks c USING (document_id)"
                 f" WHERE instr(?, t.title) {where} GROUP BY t.title"
                 " HAVING count(DISTINCT t.document_id) = 1 ORDER BY length(t.title) DESC LIMIT ?",
                 (folded(text), *values, MAX_NAMED),
