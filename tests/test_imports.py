@@ -17,7 +17,7 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
-    "clean", "chunk", "embed", "chunk_store", "exchange", "vectors", "database", "tables",
+    "clean", "chunk", "embed", "claims", "chunk_store", "exchange", "sketches", "vectors", "database", "tables",
     "stored", "keywords", "index_exchange", "index", "bm25", "catalogue_tables",
     "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue", "milvus_link",
     "milvus_tables", "milvus_collections", "milvus_search", "milvus_place", "milvus_index",
