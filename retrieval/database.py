@@ -108,6 +108,7 @@ class Database:
             connection.execute("PRAGMA journal_mode=WAL").fetchall()
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute("PRAGMA foreign_keys=ON")
+            connection.execute("PRAGMA temp_store=MEMORY")
             connection.execute("PRAGMA secure_delete=ON").fetchall()
         except BaseException:
             connection.close()

@@ -18,6 +18,7 @@ import numpy as np
 from retrieval.chunk_store import Entry, Window, WindowHit
 from retrieval.database import Database
 from retrieval.embed import Vectors
+from retrieval.frequencies import count_all, count_document, is_counted
 from retrieval.index_exchange import IndexExchange
 from retrieval.keywords import Keywords
 from retrieval.stored import StoredDocuments
@@ -31,7 +32,7 @@ from retrieval.tables import (
     load_vectors,
     touch,
 )
-from retrieval.types import CleanDocument, DocumentInfo
+from retrieval.types import CleanDocument, DocumentInfo, RetrievalError
 from retrieval.vectors import VectorIndex
 
 __all__ = ["Entry", "Index", "Window", "WindowHit"]
@@ -49,6 +50,11 @@ class Index(StoredDocuments, Keywords, IndexExchange):
         Keywords.__init__(self, database)
         self._vectors = VectorIndex()
         self._generation = -1
+        try:
+            self._count_terms()
+        except RetrievalError:
+            database.close()
+            raise
 
     def put(
         self,
@@ -70,6 +76,7 @@ class Index(StoredDocuments, Keywords, IndexExchange):
             insert_document(connection, info, document, self._embedder)
             for entry in entries:
                 insert_chunk(connection, info, entry)
+            count_document(connection, info.id)
             touch(connection)
             if also:
                 also(info.id)
@@ -110,7 +117,14 @@ class Index(StoredDocuments, Keywords, IndexExchange):
         with self._database.read() as connection:
             counts = {
                 table: int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-                for table in ("documents", "chunks", "windows", "terms", "term_counts")
+                for table in (
+                    "documents",
+                    "chunks",
+                    "windows",
+                    "terms",
+                    "term_counts",
+                    "frequencies",
+                )
             }
         self._follow()
         return {**counts, "vectors": len(self._vectors)}
@@ -139,6 +153,14 @@ class Index(StoredDocuments, Keywords, IndexExchange):
     def close(self) -> None:
         """Close the file. Later calls raise RetrievalError."""
         self._database.close()
+
+    def _count_terms(self) -> None:
+        """Once for a file that was made before terms were counted."""
+        with self._database.read() as connection:
+            counted = is_counted(connection)
+        if not counted:
+            with self._database.write() as connection:
+                count_all(connection)
 
     def _windows_of(self, document_ids: Sequence[str]) -> list[int]:
         with self._database.read() as connection:

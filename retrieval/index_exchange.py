@@ -10,6 +10,7 @@ import numpy as np
 from retrieval.chunk_store import Entry, Window
 from retrieval.database import Database
 from retrieval.exchange import Exported
+from retrieval.frequencies import count_document
 from retrieval.tables import (
     SELECT_INFO,
     info_of,
@@ -76,6 +77,7 @@ class IndexExchange:
             insert_document(connection, info, exported.document, exported.embedder)
             for at, entry in enumerate(exported.entries):
                 insert_chunk(connection, info, entry, chunk_id=first + at)
+            count_document(connection, info.id)
             touch(connection)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from retrieval.database import Database
+from retrieval.frequencies import frequencies_of
 from retrieval.tables import HEAD_WEIGHT, MAX_NAMED, among, generation_of, stored_terms
 from retrieval.words import folded
 
@@ -82,10 +83,6 @@ class Keywords:
                 total = int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
                 known = self._frequencies = _Frequencies(generation, total, {})
             unknown = [term for term in terms if term not in known.counts]
-            # Counting a common term takes milliseconds in a large library.
-            rows = connection.execute(
-                "SELECT term, doc FROM term_counts WHERE term IN (SELECT value FROM json_each(?))",
-                (json.dumps(unknown),),
-            )
-            known.counts.update({**dict.fromkeys(unknown, 0), **dict(rows)})
+            counted = frequencies_of(connection, unknown)
+            known.counts.update({**dict.fromkeys(unknown, 0), **counted})
         return known.total, {t: known.counts[t] for t in terms if known.counts[t]}

@@ -12,12 +12,13 @@ import numpy as np
 
 from retrieval.chunk_store import Entry, Window
 from retrieval.embed import Vectors
+from retrieval.frequencies import FREQUENCIES_TABLE, TOKENIZE, discount_document
 from retrieval.sentences import sentence_cells
 from retrieval.types import CleanDocument, DocumentInfo, Passage
 from retrieval.vectors import Ids
 from retrieval.words import content_terms, folded, lexical_terms
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS documents (
     id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, media TEXT NOT NULL, sha256 TEXT NOT NULL,
@@ -45,9 +46,10 @@ CREATE TABLE IF NOT EXISTS removed (
     document_id TEXT PRIMARY KEY REFERENCES documents(id) ON DELETE CASCADE, lines TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5(
-    head, body, tokenize = "unicode61 remove_diacritics 0"
+    head, body, {TOKENIZE}
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS term_counts USING fts5vocab(terms, row);
+{FREQUENCIES_TABLE}
 INSERT OR IGNORE INTO meta VALUES ('schema', 1), ('generation', 0);
 """
 MAX_NAMED = 20
@@ -172,6 +174,7 @@ def insert_windows(
 
 
 def delete_document(connection: sqlite3.Connection, document_id: str) -> bool:
+    discount_document(connection, document_id)
     connection.execute(
         "DELETE FROM terms WHERE rowid IN (SELECT id FROM chunks WHERE document_id = ?)",
         (document_id,),

@@ -17,13 +17,12 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
-    "clean", "chunk", "embed", "claims", "chunk_store", "exchange", "sketches", "vectors", "database", "tables",
-    "stored", "keywords", "index_exchange", "index", "bm25", "catalogue_tables",
-    "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue", "milvus_link",
-    "milvus_tables", "milvus_collections", "milvus_search", "milvus_place", "milvus_index",
-    "milvus_exchange", "ranking", "search", "move",
-    "rerank", "units", "narrow", "context", "align", "picture", "unpack", "files", "ingest",
-    "pipeline",
+    "clean", "chunk", "embed", "claims", "chunk_store", "exchange", "sketches", "vectors",
+    "database", "frequencies", "tables", "stored", "keywords", "index_exchange", "index", "bm25",
+    "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
+    "milvus_link", "milvus_tables", "milvus_collections", "milvus_search", "milvus_place",
+    "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank", "units", "narrow",
+    "context", "align", "picture", "unpack", "files", "ingest_reports", "ingest", "pipeline",
 )  # fmt: skip
 
 SETTING_PARTS = ("chatbot.setting_faults", "chatbot.settings_")

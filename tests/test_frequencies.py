@@ -1,0 +1,99 @@
+"""The counts of terms are those that FTS5 has, whatever happened to the documents."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from retrieval.index import Entry, Index
+from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan
+
+WORDS = (
+    "서울에서 회의를 the report Straße γενής ½ x² e\u0301t\u00e9 中文・テスト नमस्ते i\u0307 \u01c5"
+    " 3.14 a_b \u0e44\u0e17\u0e22"
+)
+
+
+def put(index: Index, name: str, chosen: random.Random, *, fail: bool = False) -> None:
+    texts = [" ".join(chosen.choices(WORDS.split(), k=6)) + "." for _ in range(3)]
+    whole = " ".join(texts)
+    info = DocumentInfo(f"id-{name}", name, "txt", 0, 3, 9, 9, name, "2026")
+    document = CleanDocument(name, "txt", whole, (PageSpan(None, 0, len(whole)),))
+    starts = [sum(len(text) + 1 for text in texts[:at]) for at in range(3)]
+    entries = [
+        Entry(Chunk(text, start, start + len(text), 3))
+        for text, start in zip(texts, starts, strict=True)
+    ]
+
+    def failing(_: str) -> None:
+        raise ValueError
+
+    index.put(info, document, entries, also=failing if fail else None)
+
+
+def tables(path: Path) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """What is counted, and what FTS5 counts."""
+    with closing(sqlite3.connect(path)) as connection:
+        return (
+            connection.execute("SELECT term, chunks FROM frequencies ORDER BY term").fetchall(),
+            connection.execute("SELECT term, doc FROM term_counts ORDER BY term").fetchall(),
+        )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "index.db"
+
+
+@pytest.fixture
+def index(path: Path) -> Iterator[Index]:
+    with closing(Index(path)) as made:
+        yield made
+
+
+def test_counts_follow_documents_in_all_they_go_through(index: Index, path: Path) -> None:
+    chosen = random.Random(0)
+    for step in range(40):
+        name = chosen.choice("abcde")
+        if chosen.random() < 0.3:
+            index.delete(f"id-{name}")
+        elif chosen.random() < 0.2:
+            with pytest.raises(ValueError):
+                put(index, name, chosen, fail=True)
+        else:
+            put(index, name, chosen)
+        counted, wanted = tables(path)
+        assert counted == wanted, step
+    assert counted
+    for name in "abcde":
+        index.delete(f"id-{name}")
+    assert tables(path) == ([], [])
+
+
+def test_a_file_from_before_the_counts_is_counted_once(path: Path) -> None:
+    with closing(Index(path)) as index:
+        put(index, "old", random.Random(1))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE frequencies")
+        connection.execute("DELETE FROM meta WHERE key = 'frequencies'")
+    with closing(Index(path)) as index:
+        total, counts = index.term_frequencies(["report", "서울", "nowhere"])
+        put(index, "new", random.Random(2))
+    assert (total, set(counts)) == (3, {"report", "서울"})
+    counted, wanted = tables(path)
+    assert counted == wanted
+
+
+def test_a_moved_document_is_counted(index: Index, path: Path, tmp_path: Path) -> None:
+    put(index, "a", random.Random(3))
+    exported = index.export("id-a")
+    assert exported is not None
+    other = tmp_path / "other.db"
+    with closing(Index(other)) as place:
+        place.adopt(exported)
+    assert tables(other) == tables(path)
