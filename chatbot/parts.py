@@ -15,6 +15,7 @@ from chatbot.errors import ModelError, SettingsError, StoreError
 from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
 from chatbot.store import Store
+from chatbot.upload_claims import claim_uploads
 from retrieval.chunk_store import ChunkStore
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
@@ -143,10 +144,12 @@ def open_library(
     make_embedder: MakeEmbedder | None = None,
     progress: Progress = ignore_progress,
     store: ChunkStore | None = None,
+    chats: Store | None = None,
 ) -> Library:
     """The documents of the data folder. `make_embedder` may give one that is loaded already.
 
-    `store` is where chunks and vectors are; None: where the settings say.
+    `store` is where chunks and vectors are; None: where the settings say. With `chats`, other
+    processes at its database take in no file at the same time.
     """
     make = make_embedder or (lambda settings: build_embedder(settings, progress=progress))
     limits = LoadLimits(
@@ -156,8 +159,10 @@ def open_library(
         max_pages=MAX_PAGES,
     )
     embedder = make(settings)
+    folder = settings.data_dir / "library"
+    own = None if settings.vector_url else folder
     return Library(
-        settings.data_dir / "library",
+        folder,
         embedder=embedder,
         count_tokens=count_tokens,
         chunk_min_tokens=settings.chunk_min_tokens,
@@ -166,6 +171,7 @@ def open_library(
         remove_running_lines=not settings.keep_running_lines,
         reranker=build_reranker(settings),
         store=store or open_chunk_store(settings, embedder),
+        claim=claim_uploads(chats, own) if chats is not None else None,
     )
 
 

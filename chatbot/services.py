@@ -105,6 +105,7 @@ def _joined(
             make_embedder=make_embedder,
             progress=progress,
             store=chunk_store,
+            chats=store,
         )
         stack.callback(library.close)
         chat = Chat(

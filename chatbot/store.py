@@ -54,6 +54,7 @@ class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
         self._known = TurnCache()
         self._database = Database(location)
         self._is_whole = True
+        self._left = set()
         try:
             self._life = self._begin_life(lease_s)
             self._runner = self._life.name()
@@ -198,8 +199,12 @@ class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
 
     def _begin_life(self, lease_s: float) -> Life:
         if self._database.is_shared:
-            return LeasedLife(self._database, on_beat=self._interrupt_abandoned, lease_s=lease_s)
+            return LeasedLife(self._database, on_beat=self._on_beat, lease_s=lease_s)
         return ProcessLife()
+
+    def _on_beat(self) -> None:
+        self._release_left()
+        self._interrupt_abandoned()
 
     def _interrupt_abandoned(self) -> None:
         with self._database.read() as connection:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
 import sqlalchemy as sa
 
+from chatbot.errors import StoreError
 from chatbot.records import now_text
 from chatbot.store_database import Database
 from chatbot.store_runner import Life
 from chatbot.store_schema import claims
+
+log = logging.getLogger(__name__)
 
 Kind = Literal["fold", "upload"]
 _FIRST = sa.text(
@@ -26,6 +30,7 @@ class ClaimStore:
     _database: Database
     _life: Life
     _runner: str
+    _left: set[tuple[Kind, str, str]]
 
     @contextmanager
     def claimed(self, kind: Kind, name: str) -> Iterator[bool]:
@@ -33,6 +38,7 @@ class ClaimStore:
 
         False while it is another's, of this process or of another one.
         """
+        self._release_left()
         with self._database.write() as connection:
             is_mine = self._take(connection, kind, f"{self._database.owner}/{name}")
         try:
@@ -40,6 +46,12 @@ class ClaimStore:
         finally:
             if is_mine:
                 self._let_go(kind, f"{self._database.owner}/{name}")
+
+    def _release_left(self) -> None:
+        """Let go of what could not be let go while the database was away. Raises StoreError."""
+        for kind, name, runner in list(self._left):
+            self._remove(kind, name, runner)
+            self._left.discard((kind, name, runner))
 
     def _take(self, connection: sa.Connection, kind: Kind, name: str) -> bool:
         here = sa.and_(claims.c.kind == kind, claims.c.name == name)
@@ -57,9 +69,17 @@ class ClaimStore:
         return True
 
     def _let_go(self, kind: Kind, name: str) -> None:
-        here = sa.and_(claims.c.kind == kind, claims.c.name == name)
+        try:
+            self._remove(kind, name, self._runner)
+        except StoreError as error:
+            # The work is done. While this process lives, nobody would ever get its name again.
+            self._left.add((kind, name, self._runner))
+            log.warning("Work that is done is not free yet: %s", error)
+
+    def _remove(self, kind: Kind, name: str, runner: str) -> None:
+        here = sa.and_(claims.c.kind == kind, claims.c.name == name, claims.c.runner == runner)
         with self._database.write() as connection:
-            connection.execute(sa.delete(claims).where(here, claims.c.runner == self._runner))
+            connection.execute(sa.delete(claims).where(here))
 
 
 def claimants(connection: sa.Connection) -> Sequence[str]:

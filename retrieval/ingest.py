@@ -3,19 +3,20 @@ query."""
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from retrieval.chunk import chunk
 from retrieval.chunk_store import ChunkStore, Entry, Window
+from retrieval.claims import Claim, Claims
 from retrieval.clean import clean
 from retrieval.embed import Embedder, window_spans
 from retrieval.files import Originals, digest
+from retrieval.ingest_reports import empty_message, failed, info_of, report_of
 from retrieval.load import LoadLimits, check_file, document_name, load_file
 from retrieval.types import (
     Chunk,
@@ -23,7 +24,6 @@ from retrieval.types import (
     CountTokens,
     DocumentInfo,
     IngestReport,
-    IngestStatus,
     Passage,
     RetrievalError,
     passage_body,
@@ -34,6 +34,8 @@ BATCH_WINDOWS = 256
 BATCH_FILES = 64
 STEP_WINDOWS = 32
 """Windows between two looks at the cancel flag."""
+CLAIM_STEP_S = 0.25
+"""Between two looks whether another process is done with a file."""
 _COSTS_ONE_FILE = (RetrievalError, OSError, sqlite3.Error, UnicodeError)
 
 
@@ -67,6 +69,15 @@ class Cancelled(RetrievalError):
 
 
 @dataclass(frozen=True, slots=True)
+class _Looked:
+    """A file of which the library may need another version."""
+
+    name: str
+    sha256: str
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Prepared:
     """A file that is read and cut, and waits for its vectors."""
 
@@ -93,7 +104,10 @@ class Ingestor:
         *,
         progress: Report | None = None,
         cancel: threading.Event | None = None,
+        claim: Claim | None = None,
     ) -> None:
+        """`claim` keeps processes apart that get the same file at the same time."""
+        self._claims = Claims(claim)
         self._index = index
         self._originals = originals
         self._embedder = embedder
@@ -103,29 +117,67 @@ class Ingestor:
 
     def run(self, files: Sequence[tuple[Path, str]]) -> Iterator[IngestReport]:
         """One report a file, in their order. What is wrong with a file costs only that file."""
+        try:
+            yield from self._reports(files)
+        finally:
+            self._claims.close()
+
+    def _reports(self, files: Sequence[tuple[Path, str]]) -> Iterator[IngestReport]:
         waiting: list[_Prepared] = []
-        for path, name in files:
-            prepared = self._prepared(path, name)
+        for path, name in ((path, document_name(name)) for path, name in files):
+            looked = self._looked_at(path, name)
+            if not isinstance(looked, IngestReport) and not self._claims.take(name):
+                # Whoever waits for others holds nothing that they may wait for.
+                yield from self._finished(waiting)
+                waiting = []
+                looked = self._waited(name) or self._looked_at(path, name)
+            prepared = looked if isinstance(looked, IngestReport) else self._prepared(path, looked)
             if isinstance(prepared, _Prepared):
                 waiting.append(prepared)
                 n_windows = sum(len(item.windows) for item in waiting)
                 if n_windows < BATCH_WINDOWS and len(waiting) < BATCH_FILES:
                     continue
+            else:
+                self._claims.let_go(name)
             yield from self._finished(waiting)
             waiting = []
             if isinstance(prepared, IngestReport):
                 yield prepared
         yield from self._finished(waiting)
 
-    def _prepared(self, path: Path, name: str) -> _Prepared | IngestReport:
-        name = document_name(name)
+    def _waited(self, name: str) -> IngestReport | None:
+        """Wait until nobody else takes this file in, and claim it; a report if that is given up."""
+        try:
+            while not self._claims.take(name):
+                self._step(name, "load", 0, 1)
+                time.sleep(CLAIM_STEP_S)
+        except Cancelled as error:
+            return failed(name, error)
+        return None
+
+    def _looked_at(self, path: Path, name: str) -> _Looked | IngestReport:
+        """What can be known without reading the file as a document."""
         try:
             self._step(name, "load", 0, 1)
             check_file(path, self._rules.limits)
-            sha256, n_bytes = digest(path)
-            known = self._index.by_name(name)
-            if known and known.sha256 == sha256:
-                return _report(known, "unchanged", "This file is already in the library.")
+            looked = _Looked(name, *digest(path))
+            return self._known(looked) or looked
+        except _COSTS_ONE_FILE as error:
+            return failed(name, error)
+
+    def _known(self, looked: _Looked) -> IngestReport | None:
+        known = self._index.by_name(looked.name)
+        if known is None or known.sha256 != looked.sha256:
+            return None
+        return report_of(known, "unchanged", "This file is already in the library.")
+
+    def _prepared(self, path: Path, looked: _Looked) -> _Prepared | IngestReport:
+        name = looked.name
+        try:
+            # Another process may have been done with it just before it was claimed here.
+            known = self._known(looked)
+            if known is not None:
+                return known
             loaded = load_file(path, self._rules.limits, cancel=self._cancel)
             self._step(name, "chunk", 0, 1)
             document = clean(
@@ -137,12 +189,12 @@ class Ingestor:
                 min_tokens=self._rules.chunk_min_tokens,
                 max_tokens=self._rules.chunk_max_tokens,
             )
-            info = _info(document, chunks, sha256, n_bytes)
+            info = info_of(document, chunks, looked.sha256, looked.n_bytes)
             if not chunks:
-                return _report(replace(info, id=""), "empty", _empty_message(document))
+                return report_of(replace(info, id=""), "empty", empty_message(document))
             windows = windows_of(chunks, self._embedder)
         except _COSTS_ONE_FILE as error:
-            return _failed(name, error)
+            return failed(name, error)
         return _Prepared(path, info, document, tuple(chunks), windows)
 
     def _finished(self, waiting: Sequence[_Prepared]) -> Iterator[IngestReport]:
@@ -153,13 +205,17 @@ class Ingestor:
             windows = iter(self._embedded(waiting))
         except RetrievalError as error:
             if len(waiting) == 1 or isinstance(error, Cancelled):
-                yield from (_failed(item.info.name, error) for item in waiting)
+                for item in waiting:
+                    self._claims.let_go(item.info.name)
+                    yield failed(item.info.name, error)
                 return
             for item in waiting:  # to find the one that cannot be embedded
                 yield from self._finished([item])
             return
         for item in waiting:
-            yield self._stored(item, [next(windows) for _ in item.windows])
+            report = self._stored(item, [next(windows) for _ in item.windows])
+            self._claims.let_go(item.info.name)
+            yield report
 
     def _embedded(self, waiting: Sequence[_Prepared]) -> list[Window]:
         spans = [span for item in waiting for span in item.windows]
@@ -192,10 +248,10 @@ class Ingestor:
                 also=lambda document_id: self._originals.keep(item.path, document_id),
             )
         except _COSTS_ONE_FILE as error:
-            return _failed(item.info.name, error)
+            return failed(item.info.name, error)
         replaced = stored.id != item.info.id  # it took over the id of another version
         notes = (f"This replaces the earlier version of “{stored.name}”.",) if replaced else ()
-        report = _report(stored, "indexed", " ".join((*notes, *stored.warnings)))
+        report = report_of(stored, "indexed", " ".join((*notes, *stored.warnings)))
         return replace(report, removed=item.document.removed)
 
     def _step(self, name: str, stage: str, done: int, total: int) -> None:
@@ -221,53 +277,3 @@ def windows_of(
 def window_text(part: Chunk | Passage, start: int, end: int) -> str:
     """What is embedded for a window: without its headings it would often be about nothing."""
     return passage_body(part.context, part.text[start:end])
-
-
-def _info(
-    document: CleanDocument, chunks: Sequence[Chunk], sha256: str, n_bytes: int
-) -> DocumentInfo:
-    return DocumentInfo(
-        id=secrets.token_hex(8),
-        name=document.name,
-        media=document.media,
-        pages=sum(page.number is not None for page in document.pages),
-        chunks=len(chunks),
-        tokens=sum(item.tokens for item in chunks),
-        bytes=n_bytes,
-        sha256=sha256,
-        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        removed_lines=document.removed_lines,
-        warnings=document.warnings,
-    )
-
-
-def _report(info: DocumentInfo, status: IngestStatus, message: str) -> IngestReport:
-    return IngestReport(
-        file=info.name,
-        status=status,
-        pages=info.pages,
-        chunks=info.chunks,
-        removed_lines=info.removed_lines,
-        message=message,
-        document_id=info.id or None,
-        tokens=info.tokens,
-        warnings=info.warnings,
-    )
-
-
-def _failed(
-    name: str, error: RetrievalError | OSError | sqlite3.Error | UnicodeError
-) -> IngestReport:
-    message = str(error)
-    if isinstance(error, OSError):
-        message = f"This file cannot be read or kept ({error.strerror or error})."
-    elif isinstance(error, sqlite3.Error):
-        message = f"The document index cannot be used ({error})."
-    elif isinstance(error, UnicodeError):
-        message = "This file holds characters that cannot be stored; save it anew as UTF-8."
-    return IngestReport(name, "error", message=message)
-
-
-def _empty_message(document: CleanDocument) -> str:
-    reasons = " ".join(document.warnings)
-    return reasons or "No text was found in this file, so there is nothing to search."

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from retrieval.chunk import pages_of
 from retrieval.chunk_store import ChunkStore, Window
+from retrieval.claims import Claim
 from retrieval.embed import Embedder
 from retrieval.files import Originals, walk
 from retrieval.index import Index
@@ -70,7 +71,11 @@ class Library:
         remove_running_lines: bool = True,
         reranker: Reranker | None = None,
         store: ChunkStore | None = None,
+        claim: Claim | None = None,
     ) -> None:
+        """`claim` lets one process at a time take in a file of a name, where several share the
+        library; without it, each does all that it is given, and the last one counts."""
+        self._claim = claim
         self._reranker = reranker
         self._originals = Originals(folder / "files")
         self._embedder = embedder
@@ -253,6 +258,7 @@ class Library:
             self._rules,
             progress=progress,
             cancel=cancel,
+            claim=self._claim,
         )
 
     def _renew(self, embedder: Embedder) -> None:
