@@ -160,8 +160,11 @@ def _kept_together(
     as its words do. `met` are the query's terms in each sentence: mostly they rule it out."""
     heads: set[str] = set()
     pairs: set[tuple[str, str]] = set()
+    fewest = 1 if any(a == b for a, b in query.adjacent) else 2
     for sentence, terms in zip(text, met, strict=True):
         here = set(terms)
+        if len(here) < fewest and query.heads.isdisjoint(here):
+            continue
         own: set[str] = set()
         if not query.heads.isdisjoint(here):
             # The first pair of a run follows its last character.

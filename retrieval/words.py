@@ -16,6 +16,8 @@ _RUN = re.compile(f"[{_GLUED}]+|[^\\W{_GLUED}_]+")
 _HANGUL = re.compile("[가-힣ㄱ-ㅣ]")
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
+_ASCII_WORDS = "".join(chr(i).lower() if _WORD.match(chr(i)) else " " for i in range(128))
+"""ASCII in lower case with spaces in the place of what is not of a word."""
 
 # Words that say how a question is put, not what it is about. They still count when they match,
 # but they alone do not make a passage relevant.
@@ -51,7 +53,10 @@ def lexical_runs(text: str) -> list[list[str]]:
 
 def folded(text: str) -> str:
     """The words of a text in lower case with one space around each, to look for whole phrases."""
-    words = _WORD.findall(unicodedata.normalize("NFC", text).casefold())
+    if text.isascii():  # the same by a table, in a third of the time
+        words = text.translate(_ASCII_WORDS).split()
+    else:
+        words = _WORD.findall(unicodedata.normalize("NFC", text).casefold())
     return f" {' '.join(words)} "
 
 
