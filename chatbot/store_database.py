@@ -26,7 +26,7 @@ class Database:
         self.owner = LOCAL_OWNER
         self._whole = self
         self._where = describe(location)
-        self._engine = open_engine(location)
+        self._engine = open_engine(location, _make_tables)
         # Threads of one process queue here instead of polling for the lock of the file. Of
         # PostgreSQL each transaction locks only the conversation that it changes.
         self._write_lock = threading.Lock()
@@ -83,3 +83,7 @@ class Database:
     def _check_open(self) -> None:
         if self.closed or self._whole.closed:
             raise StoreError(f"{self._where} has been closed; start the program again.")
+
+
+def _make_tables(engine: sa.Engine) -> None:
+    migrate(writing(engine), "A new database")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -24,25 +24,28 @@ from chatbot.errors import StoreError
 from chatbot.records import RecordError
 from chatbot.store_place import Location, describe, parse_url
 from chatbot.store_postgres import is_postgres, open_postgres, postgres_sentence, use_snapshots
+from chatbot.store_template import empty_database, put_new
 
 log = logging.getLogger(__name__)
 
+MakeTables = Callable[[sa.Engine], None]
 BUSY_TIMEOUT_S = 15.0
 LOG_TIMEOUT_MS = 200
 _WRITES = "chatbot_writes"
 
 
-def open_engine(location: Location) -> sa.Engine:
+def open_engine(location: Location, make_tables: MakeTables | None = None) -> sa.Engine:
     """An engine for a file (Path) or a database URL (str). The folder of the file is made.
 
-    Raises StoreError when the file is damaged or cannot be opened; it is then left as it is.
+    A new file begins with what `make_tables` makes, which must be a function of a module. Raises
+    StoreError when the file is damaged or cannot be opened; it is then left as it is.
     """
     if isinstance(location, Path):
-        return _open_sqlite(location)
+        return _open_sqlite(location, make_tables)
     where = describe(location)
     url = parse_url(location)
     if url.get_backend_name() == "sqlite":
-        return _open_sqlite(Path(url.database or ""))
+        return _open_sqlite(Path(url.database or ""), make_tables)
     try:
         return open_postgres(url, where)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
@@ -96,12 +99,14 @@ def store_errors(where: str) -> Iterator[None]:
         raise StoreError(message) from error
 
 
-def _open_sqlite(path: Path) -> sa.Engine:
+def _open_sqlite(path: Path, make_tables: MakeTables | None) -> sa.Engine:
     where = describe(path)
     if path.is_dir():
         raise StoreError(f"{where} cannot be opened: it is a folder; move it away.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if make_tables is not None and not path.exists():
+            put_new(path, empty_database(make_tables))
         # Chats are private: SQLite gives its side files the mode of the main one.
         if not path.exists():
             path.touch(mode=0o600)

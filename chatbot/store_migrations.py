@@ -65,9 +65,11 @@ def migrate(writer: sa.Engine, where: str, *, steps: Sequence[Step] = STEPS) -> 
     with writer.connect() as connection:
         _refuse_strangers(connection, where)
         is_new = not connection.dialect.has_table(connection, migrations.name)
-        if not is_new:
-            _refuse_newer(_applied(connection), names, where)
+        applied = set() if is_new else _applied(connection)
+        _refuse_newer(applied, names, where)
         refuse_other_encodings(connection, where)
+    if applied == set(names):
+        return
     for together in (tuple(steps),) if is_new else [(step,) for step in steps]:
         with writer.begin() as connection:
             lock_migrations(connection)
