@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -224,6 +226,38 @@ def test_files_are_read_in_the_background_and_used_where_they_are_named(
     with pytest.raises(openai.NotFoundError) as missing:
         ask(client, asked, metadata={"file_ids": file.id})
     assert missing.value.code == "file_not_found"
+
+
+def test_the_files_of_an_archive_are_read_and_its_id_stands_for_them(api: Api, client: Any) -> None:
+    def archive(**files: bytes) -> bytes:
+        made = io.BytesIO()
+        with zipfile.ZipFile(made, "w") as target:
+            for name, content in files.items():
+                target.writestr(name.replace("_", "."), content)
+        return made.getvalue()
+
+    content = archive(
+        carrick_txt=b"The lighthouse of Carrick: its lamp is 16 metres high.",
+        empty_txt=b"", broken_pdf=b"\x00\x01", tea_md=b"# Tea\n\nTea is drunk at four.",
+    )  # fmt: skip
+    sent = client.files.create(file=("Notes.zip", content), purpose="user_data")
+    file = client.files.wait_for_processing(sent.id, poll_interval=0.05)
+    assert (file.id, file.filename, file.status) == (sent.id, "Notes.zip", "processed")
+    listed = {f.filename: f.id for f in client.files.list() if f.filename.startswith("Notes")}
+    assert set(listed) == {"Notes.zip/carrick.txt", "Notes.zip/tea.md"}
+    asked = user("How high is the lamp of the lighthouse?")
+    reply = ask(client, asked, metadata={"file_ids": f"{file.id},{listed['Notes.zip/tea.md']}"})
+    assert reply.chatbot["citations"][0]["document"] == "Notes.zip/carrick.txt"
+    client.files.delete(listed["Notes.zip/carrick.txt"])
+    assert not ask(client, asked, metadata={"file_ids": file.id}).chatbot["citations"]
+    client.files.delete(file.id)
+    assert not [d.name for d in api.services.library.documents() if d.name.startswith("Notes")]
+    with pytest.raises(openai.NotFoundError):
+        client.files.retrieve(file.id)
+    bad = client.files.create(file=("bad.zip", archive(broken_pdf=b"\x00")), purpose="user_data")
+    bad = client.files.wait_for_processing(bad.id, poll_interval=0.05)
+    assert bad.status == "error" and bad.status_details
+    client.files.delete(bad.id)
 
 
 def test_a_file_that_cannot_be_read_says_why(client: Any) -> None:

@@ -1,7 +1,8 @@
 """The files of one person as OpenAI lists them, over the library. Knows no HTTP.
 
 The id of a file is that of its name: a file that is sent again under the same name takes the place
-of the earlier one, as on the page. What is being read, or could not be read, is known until the
+of the earlier one, as on the page. Of a ZIP archive the files are listed; its own id stands for all
+of them. What is being read, or could not be read, is known until the
 program ends; what is in the library stays.
 """
 
@@ -24,7 +25,8 @@ from chatbot.api.given import ALL_FILES
 from chatbot.store import Store
 from retrieval.load import document_name
 from retrieval.pipeline import Library
-from retrieval.types import DocumentInfo, RetrievalError
+from retrieval.types import DocumentInfo, IngestReport, RetrievalError
+from retrieval.unpack import ARCHIVE_SUFFIXES, is_archive
 
 MAX_WAITING = 64
 """Files of one person that may wait to be read."""
@@ -105,10 +107,10 @@ class Shelf:
             job = self._jobs.get(wanted)
         if job is not None:
             return job.info
-        document = self._document(wanted)
-        if document is None:
+        documents = self._behind(wanted)
+        if not documents:
             raise _not_found(wanted)
-        return _stored(document)
+        return _stored(documents[0]) if _is(documents[0], wanted) else _archive(documents)
 
     def delete(self, wanted: str) -> None:
         """Remove a file, also while it is being read. Raises ApiError (404)."""
@@ -116,27 +118,28 @@ class Shelf:
             job = self._jobs.pop(wanted, None)
             if job is not None:
                 job.cancel.set()
-        document = self._document(wanted)
-        if job is None and document is None:
+        documents = self._behind(wanted)
+        if job is None and not documents:
             raise _not_found(wanted)
-        if document is not None:
+        for document in documents:
             self._remove(document.id)
 
     def resolve(self, wanted: Sequence[str]) -> tuple[str, ...]:
         """The ids of the documents of files, "all" for those of all. Raises ApiError."""
-        documents = {file_id(d.name): d.id for d in self._library.documents()}
+        documents = self._library.documents()
         if tuple(wanted) == (ALL_FILES,):
-            return tuple(documents.values())
-        found = []
+            return tuple(document.id for document in documents)
+        found: dict[str, None] = {}
         for one in wanted:
-            info = None if one in documents else self.get(one)
+            behind = [d.id for d in documents if _stands_for(one, d)]
+            info = None if behind else self.get(one)
             if info is not None and info.status == "uploaded":
                 sentence = f"The file {info.name!r} is still being read; wait for its status."
                 raise ApiError(409, sentence, code="file_not_processed", retry_after_s=1.0)
-            if info is not None:
+            if info is not None and info.status == "error":
                 sentence = f"The file {info.name!r} could not be read: {info.details}"
                 raise ApiError(400, sentence, code="file_unreadable", param="file_ids")
-            found.append(documents[one])
+            found |= dict.fromkeys(behind or [d.id for d in self._behind(one)])
         return tuple(found)
 
     def close(self) -> None:
@@ -150,13 +153,12 @@ class Shelf:
         try:
             if job.cancel.is_set():
                 return
-            report = self._library.ingest(path, name=name, cancel=job.cancel)
-            if report.status in ("indexed", "unchanged"):
-                self._finish(job, None)
-                if job.cancel.is_set() and report.document_id and not self._is_wanted(job):
-                    self._remove(report.document_id)  # deleted just as it was stored
-            else:
-                self._finish(job, report.message or "There is no text in this file.")
+            reports = self._reports(path, name, job.cancel)
+            stored = [r.document_id for r in reports if r.status in ("indexed", "unchanged")]
+            self._finish(job, None if stored else _problem(reports))
+            if job.cancel.is_set() and not self._is_wanted(job):
+                for document_id in filter(None, stored):
+                    self._remove(document_id)  # deleted just as it was stored
         except RetrievalError as error:
             self._finish(job, str(error))
         except Exception:
@@ -164,6 +166,11 @@ class Shelf:
             self._finish(job, "A fault in the program; send the file again.")
         finally:
             path.unlink(missing_ok=True)
+
+    def _reports(self, path: Path, name: str, cancel: threading.Event) -> list[IngestReport]:
+        if is_archive(path):
+            return list(self._library.ingest_archive(path, name=name, cancel=cancel))
+        return [self._library.ingest(path, name=name, cancel=cancel)]
 
     def _finish(self, job: _Job, problem: str | None) -> None:
         with self._lock:
@@ -182,13 +189,51 @@ class Shelf:
         with self._lock:
             return job.info.id in self._jobs
 
-    def _document(self, wanted: str) -> DocumentInfo | None:
-        documents = self._library.documents()
-        return next((d for d in documents if file_id(d.name) == wanted), None)
+    def _behind(self, wanted: str) -> list[DocumentInfo]:
+        """The documents of an id: one, or those of an archive."""
+        return [d for d in self._library.documents() if _stands_for(wanted, d)]
 
     def _remove(self, document_id: str) -> None:
         self._library.delete(document_id)
         self._store.remove_document_everywhere(document_id)
+
+
+def _archive_of(document: DocumentInfo) -> str | None:
+    """The name of the archive that a document came in; its files are named by it and their path."""
+    for suffix in ARCHIVE_SUFFIXES:
+        place = document.name.lower().find(f"{suffix}/")
+        if place > 0:
+            return document.name[: place + len(suffix)]
+    return None
+
+
+def _is(document: DocumentInfo, wanted: str) -> bool:
+    return file_id(document.name) == wanted
+
+
+def _stands_for(wanted: str, document: DocumentInfo) -> bool:
+    archive = _archive_of(document)
+    return _is(document, wanted) or (archive is not None and file_id(archive) == wanted)
+
+
+def _archive(documents: Sequence[DocumentInfo]) -> FileInfo:
+    """The archive that documents came in, as a file."""
+    name = _archive_of(documents[0]) or ""
+    of_each = [_stored(document) for document in documents]
+    return FileInfo(
+        file_id(name),
+        name,
+        sum(info.n_bytes for info in of_each),
+        max(info.created for info in of_each),
+        "processed",
+        f"{len(of_each)} files of this archive were read.",
+    )
+
+
+def _problem(reports: Sequence[IngestReport]) -> str:
+    """Why nothing of a file can be used."""
+    said = next((report.message for report in reports if report.message), "")
+    return said or "There is no text in this file."
 
 
 def _stored(document: DocumentInfo) -> FileInfo:
