@@ -88,7 +88,7 @@ class VectorIndex:
         chosen = np.zeros(len(self), dtype=np.bool_)
         chosen[sketches.nearest(query, SKETCHED_PER_RESULT * n_results)] = True
         bits = np.packbits(chosen, bitorder="little")
-        selector = faiss.IDSelectorBitmap(bits)
+        selector = faiss.IDSelectorBitmap(len(bits), faiss.swig_ptr(bits))
         options = faiss.SearchParameters()
         options.sel = selector
         assert self._index is not None
