@@ -112,7 +112,7 @@ def comparison_lines(comparison: Comparison, paint: Paint) -> Iterator[str]:
                 yield f"{paint(f'{change:<9}', colour)} {_row_text(row)}"
     same, not_run = len(comparison.of("same")), len(comparison.of("not run"))
     more = f", {not_run} not run" if not_run else ""
-    yield f"the same: {same} cases{more}"
+    yield f"the same: {same} {'case' if same == 1 else 'cases'}{more}"
     if not comparison.differences:
         yield "The fingerprints are the same."
     for difference in comparison.differences:
@@ -134,7 +134,7 @@ def _row_text(row: Row) -> str:
 
 def figure_text(figure: FigureChange) -> str:
     """ "0.31 s -> 0.35 s (+13%)"."""
-    change = f" ({figure.ratio - 1:+.0%})" if figure.ratio is not None else ""
+    change = f" ({round(figure.ratio - 1, 2) + 0.0:+.0%})" if figure.ratio is not None else ""
     before, after = (_amount(n, figure.unit) for n in (figure.before, figure.after))
     return f"{before} -> {after}{change}"
 
