@@ -24,12 +24,14 @@ from retrieval.keywords import Keywords
 from retrieval.stored import StoredDocuments
 from retrieval.tables import (
     SCHEMA,
+    among,
     delete_document,
     generation_of,
     insert_chunk,
     insert_document,
     insert_windows,
     load_vectors,
+    scope,
     touch,
 )
 from retrieval.types import CleanDocument, DocumentInfo, RetrievalError
@@ -134,13 +136,16 @@ class Index(StoredDocuments, Keywords, IndexExchange):
     ) -> list[WindowHit]:
         """The windows nearest to a query vector, best first."""
         self._follow()
-        among = None if document_ids is None else self._windows_of(document_ids)
-        hits = dict(self._vectors.search(query, n_results, among))
+        asked = self._windows_of(document_ids)
+        hits = dict(self._vectors.search(query, n_results, asked))
+        # Asked again here: a document may have come since all were found to be asked for.
+        where, values = among(document_ids)
+        join = "JOIN chunks c ON c.id = w.chunk_id" if where else ""
         with self._database.read() as connection:
             rows = connection.execute(
-                "SELECT id, chunk_id, start, end FROM windows"
-                " WHERE id IN (SELECT value FROM json_each(?))",
-                (json.dumps(list(hits)),),
+                f"SELECT w.id, w.chunk_id, w.start, w.end FROM windows w {join}"
+                f" WHERE w.id IN (SELECT value FROM json_each(?)) {where}",
+                (json.dumps(list(hits)), *values),
             )
             found = [WindowHit(row[1], row[2], row[3], hits[row[0]]) for row in rows]
         return sorted(found, key=lambda hit: (-hit.cosine, hit.chunk_id, hit.start))
@@ -162,8 +167,11 @@ class Index(StoredDocuments, Keywords, IndexExchange):
             with self._database.write() as connection:
                 count_all(connection)
 
-    def _windows_of(self, document_ids: Sequence[str]) -> list[int]:
+    def _windows_of(self, document_ids: Sequence[str] | None) -> list[int] | None:
+        """None for all windows."""
         with self._database.read() as connection:
+            if (document_ids := scope(connection, document_ids)) is None:
+                return None
             rows = connection.execute(
                 "SELECT w.id FROM windows w JOIN chunks c ON c.id = w.chunk_id WHERE"
                 " c.document_id IN (SELECT value FROM json_each(?))",

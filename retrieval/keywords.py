@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from retrieval.database import Database
 from retrieval.frequencies import frequencies_of
-from retrieval.tables import HEAD_WEIGHT, MAX_NAMED, among, generation_of, stored_terms
+from retrieval.tables import HEAD_WEIGHT, MAX_NAMED, among, generation_of, scope, stored_terms
 from retrieval.words import folded
 
 MAX_KNOWN_TERMS = 50_000
@@ -36,8 +36,8 @@ class Keywords:
 
         Titles that several documents share name none of them.
         """
-        where, values = among(document_ids)
         with self._database.read() as connection:
+            where, values = among(scope(connection, document_ids))
             rows = connection.execute(
                 # CROSS: titles first; SQLite would go through all chunks to look for their titles.
                 "SELECT min(c.id) FROM titles t CROSS JOIN chunks c USING (document_id)"
@@ -54,10 +54,10 @@ class Keywords:
         if not terms:
             return []
         match = " OR ".join(f'"{term}"' for term in dict.fromkeys(terms))
-        where, values = among(document_ids)
-        # The plus keeps FTS5 from looking up every term anew for each of these rows.
-        chosen = f"AND +rowid IN (SELECT id FROM chunks c WHERE true {where})" if where else ""
         with self._database.read() as connection:
+            where, values = among(scope(connection, document_ids))
+            # The plus keeps FTS5 from looking up every term anew for each of these rows.
+            chosen = f"AND +rowid IN (SELECT id FROM chunks c WHERE true {where})" if where else ""
             rows = connection.execute(
                 f"SELECT rowid FROM terms WHERE terms MATCH ? {chosen}"
                 f" ORDER BY bm25(terms, {HEAD_WEIGHT}, 1.0), rowid LIMIT ?",
