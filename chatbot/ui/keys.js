@@ -296,6 +296,16 @@
   const DECODE = { '&#x0003c;': '<', '&#x00026;': '&' };
   const decode = (text) => text.replace(/&#x0003c;|&#x00026;/g, (m) => DECODE[m])
     .replace(/&#x000([0-9a-f]{2});/g, (_, code) => String.fromCharCode(parseInt(code, 16)));
+  // The library names each message in English, with its markup; it does so again in every update.
+  const nameMessage = (part, language) => {
+    const theirs = /^(?:bot|user)'s message: ([^]*)$/.exec(part.getAttribute('aria-label'));
+    if (theirs) part.said = decode(theirs[1]).replace(/<\/?mark[^<>]*>/g, '');
+    if (part.said === undefined) return;
+    const about = part.said.startsWith('a component of type');
+    const key = about ? 'chat.about' : `chat.${part.dataset.testid === 'user' ? 'question' : 'reply'}`;
+    part.setAttribute('aria-label', about ? word(key) : `${word(key)}: ${part.said}`);
+    part.dataset.words = language;
+  };
   const label = () => {
     const words = byId('words');
     // The same language set again would style the whole page anew.
@@ -309,8 +319,15 @@
         button.setAttribute('aria-label', word(key));
       }
     }
-    for (const row of document.querySelectorAll('#chat [data-testid][aria-label*="&#x"]')) {
-      row.setAttribute('aria-label', decode(row.getAttribute('aria-label')));
+    const language = document.documentElement.lang;
+    const stale = `#chat [data-testid][aria-label*="'s message: "], #chat [data-words]:not([data-words="${language}"])`;
+    for (const part of document.querySelectorAll(stale)) nameMessage(part, language);
+    for (const [place, key] of [['[role=log]', 'chat.label'], ['.scroll-down-button-container button', 'chat.down']]) {
+      const part = document.querySelector(`#chat ${place}`);
+      if (part && part.getAttribute('aria-label') !== word(key)) {
+        part.setAttribute('aria-label', word(key));
+        if (part.title) part.title = word(key);
+      }
     }
   };
   const listeners = [];

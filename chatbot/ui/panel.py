@@ -16,7 +16,8 @@ TABS = ("prompt", "memory", "machine", "settings")
 _WORDS = (
     "dialog.cancel", "dialog.rename", "dialog.rename_title", "dialog.delete", "dialog.delete_text",
     "dialog.remove", "dialog.remove_text",
-    "upload.sending", "chat.copied", "trace.loading", "box.label", "box.send", "box.stop",
+    "upload.sending", "chat.copied", "chat.label", "chat.down", "chat.question", "chat.reply",
+    "chat.about", "trace.loading", "box.label", "box.send", "box.stop",
     "dialog.save", "dialog.close", "edit.title", "edit.text", "edit.text_none", "edit.text_one",
     "edit.send",
     "forget.title", "forget.text", "forget.button", "memory.edit_summary", "memory.edit_fact",

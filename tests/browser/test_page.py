@@ -75,7 +75,13 @@ def test_korean_browsers_get_korean_and_the_language_is_switched_live(
     expect(tab.box).to_have_attribute("aria-label", "메시지")
     tab.ask("안녕하세요? script:plain")
     expect(tab.page.locator("#chat .trace > summary")).to_contain_text("프롬프트")
+    # The library would say "bot's message", with the markup of the reply, in every language.
+    expect(tab.replies.first).to_have_attribute("aria-label", "답변: A plain reply.")
+    expect(tab.questions).to_have_attribute("aria-label", "내 질문: 안녕하세요? script:plain")
+    expect(tab.page.locator("""#chat [aria-label*="'s message"]""")).to_have_count(0)
+    expect(tab.page.locator("#chat [role=log]")).to_have_attribute("aria-label", "대화 내용")
     tab.page.locator("#language").select_option("en")
+    expect(tab.replies.first).to_have_attribute("aria-label", "Reply: A plain reply.")
     expect(tab.page.locator("#chat .trace > summary")).to_contain_text("Prompt")
     expect(tab.page.locator("#new-chat")).to_contain_text("New chat")
     expect(tab.questions).to_have_count(1)
