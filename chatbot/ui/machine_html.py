@@ -88,9 +88,10 @@ def _facts(language: Language, machine: Machine, usage: Usage | None) -> str:
     if usage and usage.decode_s > 0:
         speed = usage.completion_tokens / usage.decode_s
         rows.append(
-            (tr(language, "machine.speed"), tr(language, "machine.per_s", rate=f"{speed:.1f}"))
+            (tr(language, "machine.speed"), tr(language, "machine.per_s", rate=f"{speed:,.1f}"))
         )
-        rows.append((tr(language, "machine.first"), f"{usage.prefill_s:.2f} s"))
+        first = tr(language, "machine.seconds", time=f"{usage.prefill_s:.2f}")
+        rows.append((tr(language, "machine.first"), first))
     cells = "".join(f"<dt>{esc(key)}</dt><dd>{esc(value)}</dd>" for key, value in rows)
     return f"<dl>{cells}</dl>"
 
@@ -152,7 +153,8 @@ def _timeline(language: Language, usages: Sequence[Usage]) -> str:
         + _area([p.weights_bytes / top for p in points], "t-weights")
     )
     name = tr(language, "machine.timeline", count=len(points))
-    label = esc(f"{name}: {size_text(total[0])} → {size_text(total[-1])}, {first_s[-1]} s")
+    first = tr(language, "machine.seconds", time=first_s[-1])
+    label = esc(f"{name}: {size_text(total[0])} → {size_text(total[-1])}, {first}")
     legend = "".join(
         f'<li><b class="t-{kind}"></b>{esc(tr(language, f"machine.{kind}"))}</li>'
         for kind in ("weights", "kv", "process")
