@@ -61,7 +61,7 @@ def _conversation(chat: object) -> Conversation:
     if not _is_chat(chat):
         raise InputError("it is no chat of ChatGPT: it has no 'mapping'.")
     nodes = _nodes(chat["mapping"])
-    leaves = [name for name, node in nodes.items() if not node.get("children")]
+    leaves = _leaves(nodes)
     shown = str(chat.get("current_node"))
     if shown not in nodes:
         shown = max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")
@@ -77,6 +77,18 @@ def _nodes(mapping: Mapping[str, object]) -> dict[str, Node]:
         if node is not None and not isinstance(node, dict):
             raise InputError(f"the message {name!r} is no object.")
     return {name: node for name, node in mapping.items() if isinstance(node, dict)}
+
+
+def _leaves(nodes: Mapping[str, Node]) -> list[str]:
+    """The places that none names as its parent; `children` may be missing or name lost ones.
+
+    Raises InputError for places that all go round in circles.
+    """
+    parents = {name for node in nodes.values() if isinstance(name := node.get("parent"), str)}
+    leaves = [name for name in nodes if name not in parents]
+    if nodes and not leaves:
+        raise InputError("none of its messages is the last one.")
+    return leaves
 
 
 def _branch(
@@ -110,7 +122,7 @@ def _parsed(
     messages = [m for name in path if (m := _message(name, nodes[name])) is not None]
     whole = {
         "id": chat.get("conversation_id") or chat.get("id"),
-        "title": chat.get("title") or "",
+        "title": _text(chat.get("title")) or "",
         "created": _moment(chat.get("create_time")),
         "updated": _moment(chat.get("update_time")),
         "messages": messages,
@@ -141,11 +153,11 @@ def _message(name: str, node: Node) -> dict[str, Any] | None:
         return None
     is_answer = role != "user"
     kind = content.get("content_type")
-    aside = author.get("name") or role if role == "tool" else None
+    aside = _text(author.get("name")) or role if role == "tool" else None
     if role == "assistant" and kind in ("thoughts", "reasoning_recap", "code"):
         aside = kind
     return {
-        "id": message.get("id") or name,
+        "id": _text(message.get("id")) or name,
         "role": "assistant" if is_answer else "user",
         "name": aside,
         "content": text,
@@ -156,6 +168,10 @@ def _message(name: str, node: Node) -> dict[str, Any] | None:
 def _is_hidden(message: Mapping[str, Any]) -> bool:
     metadata = _object(message.get("metadata"))
     return bool(metadata.get("is_visually_hidden_from_conversation"))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _object(value: object) -> Mapping[str, Any]:

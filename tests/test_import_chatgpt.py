@@ -217,3 +217,36 @@ def test_the_commands_import_and_export(tmp_path: Path) -> None:
     assert "wizard" in refused.err
     with Store(tmp_path / "data" / "chats.db") as store:
         assert len(store.list_conversations()) == 4
+
+
+def test_a_message_whose_children_are_lost_is_still_a_last_one() -> None:
+    chat = trip()
+    chat["mapping"]["a2"]["children"] = ["gone"]
+    (found,) = parse_chatgpt([chat]).chats
+    kept = [m.content for branch in found.branches for t in branch.turns for m in t.assistant]
+    assert "Home." in kept
+    assert len(found.branches) == 2
+
+
+def test_a_chat_that_goes_round_in_circles_is_named_and_not_dropped() -> None:
+    circle = {
+        "title": "Round",
+        "mapping": {
+            "a": node("a", "b", "user", "Hello?"),
+            "b": node("b", "a", "assistant", "Hello."),
+        },
+    }
+    read = parse_chatgpt([circle, trip()])
+    assert len(read.chats) == 1
+    assert read.left_out == ("[0] Round: none of its messages is the last one.",)
+
+
+@pytest.mark.parametrize("odd", [7, 5.5, ["x"], {"x": 1}])
+def test_odd_titles_and_names_cost_no_chat(odd: object) -> None:
+    chat = trip() | {"title": odd}
+    chat["mapping"]["w1"]["message"]["author"]["name"] = odd
+    chat["mapping"]["u1"]["message"]["id"] = odd
+    (found,) = parse_chatgpt([chat]).chats
+    assert found.title == ""
+    assert found.turns[0].user[0].id == "u1"
+    assert "Sunny." in [message.content for turn in found.turns for message in turn.assistant]
