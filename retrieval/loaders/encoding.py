@@ -109,7 +109,8 @@ def _with_nuls(data: bytes) -> Decoded | None:
             if wide := _strict(data, f"utf-32-{order}"):
                 return wide
     bare = data.replace(b"\0", b"")
-    if n_nuls * 5 <= len(data) and (stray := _strict(bare, "utf-8")):
+    stray = _strict(bare, "utf-8") if n_nuls * 5 <= len(data) else None
+    if stray and not _is_binary(stray.text):  # Cyrillic and Greek in UTF-16 are control characters
         return stray
     if found := _utf16(data):
         return found
