@@ -71,11 +71,12 @@ def parse_address(url: str) -> Address:
             raise RetrievalError(message)
         path = str(Path(url).expanduser().absolute())
         return Address(path, path)
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         port = parts.port or 19530
     except ValueError as error:
-        raise RetrievalError("The port is no number; correct --vector-url.") from error
+        message = "The host or the port cannot be read; correct --vector-url."
+        raise RetrievalError(message) from error
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     token = f"{user}:{password}" if user and password else user or password
     uri = f"{parts.scheme}://{parts.hostname or 'localhost'}:{port}"

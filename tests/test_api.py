@@ -317,9 +317,15 @@ def test_a_conversation_that_is_being_answered_is_refused_meanwhile(api: Api, cl
     with ask(client, user("wish:stall"), stream=True, metadata=named) as stream:
         next(iter(stream))
         with pytest.raises(openai.ConflictError) as refused:
-            ask(client, metadata=named)
+            client.chat.completions.create(
+                model="default",
+                messages=[{"role": "system", "content": "Sing."}, user("And now?")],
+                metadata=named,
+            )
         assert refused.value.code == "conversation_busy"
         assert refused.value.response.headers["retry-after"]
+        # What is refused changes nothing.
+        assert api.services.store.load("busy").system_text is None
     until(lambda: not api.services.chat.is_running("busy"), "the end of the reply")
 
 

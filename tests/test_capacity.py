@@ -79,6 +79,11 @@ def test_the_command_says_what_was_assumed_and_takes_other_assumptions() -> None
         (("--assume", "reply_tokens=many"), "number"),
         (("--assume", "cached_share=1.5"), "share"),
         (("--assume", "flops=0"), "above 0"),
+        (("--assume", "turns_per_hour=1e308"), "up to 1e+18"),
+        (("--assume", "busy_at_most=1e-300"), "up to"),
+        (("--assume", "spare_groups=0.5"), "whole number"),
+        (("--assume", "__class__=1"), "not '__class__'"),
+        (("--users", "1" + "0" * 400), "from 1 to"),
         (("--users", "0"), "--users"),
     ],
 )

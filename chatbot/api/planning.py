@@ -15,6 +15,7 @@ from chatbot.api.files import Shelf
 from chatbot.api.given import NEW, Asked, conversation_of, differing
 from chatbot.api.results import Begun
 from chatbot.api.shapes import ChatRequest
+from chatbot.busy import BEING_ANSWERED
 from chatbot.chat_events import ChatEvent
 from chatbot.engine.base import SamplingParams
 from chatbot.errors import InputError
@@ -53,6 +54,9 @@ class Plan:
         self, stop: threading.Event, wanted: tuple[str, ...] | None
     ) -> Iterator[Begun | ChatEvent]:
         asked, store, chat = self.asked, self.services.store, self.services.chat
+        if chat.is_running(asked.conversation_id):
+            # Before anything is changed: what is refused leaves no trace.
+            raise InputError(BEING_ANSWERED)
         conversation, notices = self._conversation()
         if wanted is not None and wanted != conversation.document_ids:
             store.set_documents(conversation.id, wanted)

@@ -21,6 +21,9 @@ from chatbot.errors import InputError
 from chatbot.settings import Settings
 
 USERS = (10, 1000, 100_000)
+MOST_USERS = 10**11
+LEAST, MOST = 1e-12, 1e18
+"""Of an assumption: sums of numbers beyond could not be told."""
 _ABOUT = {
     "active_share": "of all users in the busiest hour",
     "turns_per_hour": "of an active user",
@@ -67,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
     """Nothing is loaded; only the configuration of an unknown hub model is fetched."""
     load, hardware = _assumed(arguments.assume)
-    if min(arguments.users) < 1:
-        raise InputError("--users takes whole numbers from 1.")
+    if not all(1 <= users <= MOST_USERS for users in arguments.users):
+        raise InputError(f"--users takes whole numbers from 1 to {MOST_USERS:,}.")
     models = arguments.models or [settings.model]
     found = [
         _of(model, arguments.users, settings, load=load, hardware=hardware) for model in models
@@ -111,14 +114,14 @@ def _assumed(given: Sequence[str]) -> tuple[Load, Hardware]:
     load, hardware = Load(), Hardware()
     for text in given:
         name, _, value = text.partition("=")
+        if name not in _ABOUT:
+            raise InputError(f"--assume takes {', '.join(_ABOUT)}, not {name!r}.")
         if hasattr(load, name):
             number: Any = _number(name, value, getattr(load, name))
             load = dataclasses.replace(load, **{name: number})
-        elif hasattr(hardware, name):
+        else:
             number = _number(name, value, getattr(hardware, name))
             hardware = dataclasses.replace(hardware, **{name: number})
-        else:
-            raise InputError(f"--assume takes {', '.join(_ABOUT)}, not {name!r}.")
     return load, hardware
 
 
@@ -134,6 +137,12 @@ def _number(name: str, value: str, default: float) -> float:
         raise InputError(f"--assume {name} takes a number above 0, not {value}.")
     if (is_share or name.startswith("reached")) and number > 1:
         raise InputError(f"--assume {name} takes a share from 0 to 1, not {value}.")
+    if number and not LEAST <= number <= MOST:
+        raise InputError(
+            f"--assume {name} takes a number from {LEAST:g} up to {MOST:g}, not {value}."
+        )
+    if isinstance(default, int) and not number.is_integer():
+        raise InputError(f"--assume {name} takes a whole number, not {value}.")
     return int(number) if isinstance(default, int) else number
 
 

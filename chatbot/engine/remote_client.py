@@ -13,7 +13,7 @@ import httpx
 import openai
 
 from chatbot.engine.remote_faults import typed, unreachable
-from chatbot.errors import SettingsError
+from chatbot.errors import RemoteError, SettingsError
 
 CONNECT_TIMEOUT_S = 10.0
 LOOK_TIMEOUT_S = 20.0
@@ -21,6 +21,9 @@ LOOK_TIMEOUT_S = 20.0
 _Client = TypeVar("_Client", openai.OpenAI, openai.AsyncOpenAI)
 NO_KEY = "none"
 """The client wants a key; servers without keys ignore it."""
+HIDDEN_KEY = "[the key]"
+_LEAST_HIDDEN = 6
+"""A shorter key is also part of words."""
 
 
 class RemoteClient:
@@ -29,7 +32,7 @@ class RemoteClient:
     def __init__(self, url: str, api_key: str | None, *, timeout_s: float) -> None:
         """`timeout_s` is the longest silence before and within a reply."""
         self.base_url, self.root_url, self.shown = addresses(url)
-        self._key = api_key or NO_KEY
+        self._key = _checked(api_key or "") or NO_KEY
         self._timeout = openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         # Made once: reading all certificates takes longer than many requests.
         self._tls = httpx.create_ssl_context()
@@ -39,7 +42,7 @@ class RemoteClient:
                 api_key=self._key,
                 max_retries=0,
                 timeout=self._timeout,
-                http_client=openai.DefaultHttpxClient(verify=self._tls),
+                http_client=openai.DefaultHttpxClient(verify=self._tls, follow_redirects=False),
             )
         )
         self._http = httpx.Client(
@@ -56,7 +59,10 @@ class RemoteClient:
                 api_key=self._key,
                 max_retries=0,
                 timeout=self._timeout,
-                http_client=openai.DefaultAsyncHttpxClient(verify=self._tls),
+                # Prompts go to no other server than the one that was named.
+                http_client=openai.DefaultAsyncHttpxClient(
+                    verify=self._tls, follow_redirects=False
+                ),
             )
         )
 
@@ -88,9 +94,36 @@ class RemoteClient:
     def models(self) -> list[dict[str, Any]]:
         """What the server says about each of its models. Raises RemoteError."""
         try:
-            return [model.model_dump() for model in self.openai.models.list(timeout=LOOK_TIMEOUT_S)]
+            answer = self.openai.get(
+                "/models", cast_to=httpx.Response, options={"timeout": LOOK_TIMEOUT_S}
+            )
+            found = answer.json()
         except openai.APIError as error:
-            raise typed(error, server=self.shown, model="") from error
+            raise self.typed(error) from error
+        except ValueError as error:
+            raise self._no_such_server() from error
+        listed = found.get("data") if isinstance(found, dict) else found
+        if listed is None and isinstance(found, dict):
+            return []
+        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            raise self._no_such_server()
+        return [one for one in listed if isinstance(one.get("id"), str)]
+
+    def typed(self, error: Exception, *, model: str = "", began: bool = False) -> RemoteError:
+        """The error of ours for what the client raised, without the key, which some servers say
+        back. `began`: the server had begun to answer."""
+        if len(self._key) >= _LEAST_HIDDEN:
+            error.args = tuple(_hidden(part, self._key) for part in error.args)
+            if isinstance(error, openai.APIError):
+                error.message = _hidden(error.message, self._key)
+                error.body = _hidden(error.body, self._key)
+        return typed(error, server=self.shown, model=model, began=began)
+
+    def _no_such_server(self) -> RemoteError:
+        return RemoteError(
+            f"What answers at {self.shown} does not list models as an OpenAI-compatible server "
+            "does; correct --engine-url."
+        )
 
     def close(self) -> None:
         """Close all connections. Idempotent."""
@@ -103,7 +136,15 @@ def addresses(url: str) -> tuple[str, str, str]:
 
     Raises SettingsError for what is no address of a web server.
     """
-    parts = urlsplit(url.strip())
+    try:
+        parts = urlsplit(url.strip())
+        # httpx looks closer, and asks it of every request.
+        _ = parts.port, httpx.URL(urlunsplit(parts))
+    except (ValueError, httpx.InvalidURL) as error:
+        raise SettingsError(
+            "engine_url must be an address such as http://host:8000/v1; a user's name or password "
+            "in it has %40 for @, %2F for /, %3A for :, %23 for # and %3F for ?."
+        ) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
         given = url.rpartition("@")[2]  # never a password
         raise SettingsError(
@@ -118,6 +159,26 @@ def addresses(url: str) -> tuple[str, str, str]:
         urlunsplit((parts.scheme, parts.netloc, root, "", "")),
         f"{parts.scheme}://{host}{path}",
     )
+
+
+def _checked(key: str) -> str:
+    """A key without blanks around it, such as the end of a file's line. Raises SettingsError."""
+    key = key.strip()
+    if not all("!" <= letter <= "~" for letter in key):
+        raise SettingsError(
+            "The API key has a blank or a letter that no key can have; copy it anew into "
+            "CHATBOT_API_KEY or --api-key."
+        )
+    return key
+
+
+def _hidden(value: Any, key: str) -> Any:
+    """The same without the key, wherever it stands."""
+    if isinstance(value, str):
+        return value.replace(key, HIDDEN_KEY)
+    if isinstance(value, dict):
+        return {name: _hidden(one, key) for name, one in value.items()}
+    return [_hidden(one, key) for one in value] if isinstance(value, list) else value
 
 
 def _own(client: _Client) -> _Client:

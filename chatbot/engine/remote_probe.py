@@ -10,9 +10,9 @@ import openai
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.chat_format import assemble_ids
 from chatbot.engine.remote_client import RemoteClient
-from chatbot.engine.remote_faults import typed
 from chatbot.engine.remote_requests import Way, request_fields
 from chatbot.engine.remote_server import ServerFacts
+from chatbot.engine.remote_stream import token_count
 from chatbot.errors import PromptTooLongError, RemoteError, ServerBusyError
 
 SAMPLE_SYSTEM = "Be kind. 친절하게 답해 주세요."
@@ -46,10 +46,10 @@ class Prober:
             answer = (chat if way.is_chat else completions).create(
                 model=self._facts.model, **fields
             )
-        except openai.APIError as error:
-            raise typed(error, server=self._client.shown, model=self._facts.model) from error
-        usage = answer.usage
-        return None if usage is None or not usage.prompt_tokens else int(usage.prompt_tokens)
+        except (openai.APIError, ValueError) as error:
+            raise self._client.typed(error, model=self._facts.model) from error
+        usage = getattr(answer, "usage", None)  # what is no JSON comes as a string
+        return token_count(getattr(usage, "prompt_tokens", None)) or None
 
     def difference(self, way: Way) -> int | None:
         """What the server counts more than we do, in a prompt of everything; None: not to be had.
@@ -80,7 +80,7 @@ class Prober:
                 timeout=_OVERLONG_S,
             )
         except openai.APIError as error:
-            found = typed(error, server=self._client.shown, model=self._facts.model)
+            found = self._client.typed(error, model=self._facts.model)
             return found.limit_tokens if isinstance(found, PromptTooLongError) else 0
         return 0
 

@@ -17,7 +17,7 @@ import openai
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.memory_meter import idle_figures
 from chatbot.engine.remote_client import RemoteClient
-from chatbot.engine.remote_faults import is_worth_another_try, lost, typed
+from chatbot.engine.remote_faults import is_worth_another_try, lost
 from chatbot.engine.remote_probe import Prober
 from chatbot.engine.remote_requests import Way, request_fields
 from chatbot.engine.remote_server import ServerFacts
@@ -27,6 +27,8 @@ from chatbot.errors import ConnectionLostError, RemoteError, ServerBusyError
 from chatbot.messages import Finish, MemoryFigures, Notice, Usage
 
 ATTEMPTS, FIRST_WAIT_S, MOST_WAIT_S = 4, 0.5, 30.0
+TOKEN_CHARS = 128
+"""No vocabulary in use has longer tokens: what is longer than all of them ignores `max_tokens`."""
 
 
 @dataclass(slots=True)
@@ -36,6 +38,7 @@ class _Read:
     started: float
     first: float | None = None
     parts: list[str] = field(default_factory=list)
+    n_chars: int = 0
     token_ids: list[int] | None = field(default_factory=list)
     """As the server tells them; None once a chunk came without."""
     finish: str | None = None
@@ -130,11 +133,15 @@ class RemoteReply:
             if read.first is None and (chunk.text or chunk.finish):
                 read.first = time.perf_counter()
                 yield Prefilled(len(self._prompt), len(self._prompt), chunk.cached_tokens or 0)
+            left = self._params.max_tokens * TOKEN_CHARS - read.n_chars
+            if len(chunk.text) > left:
+                chunk = replace(chunk, text=chunk.text[:left], token_ids=None, finish="length")
+            read.n_chars += len(chunk.text)
             self._take(chunk)
             if text := matcher.push(chunk.text):
                 read.parts.append(text)
                 yield TextDelta(text)
-            if matcher.stopped:
+            if matcher.stopped or left <= len(chunk.text):
                 return
 
     def _take(self, chunk: Chunk) -> None:
@@ -156,8 +163,7 @@ class RemoteReply:
             yield TextDelta(rest)
 
     def _typed(self, error: Exception, opened: bool) -> RemoteError:
-        server, model = self._client.shown, self._facts.model
-        return typed(error, server=server, model=model, began=opened)
+        return self._client.typed(error, model=self._facts.model, began=opened)
 
     def _learn_why(self) -> None:
         """Some servers break a stream off where they refuse a prompt: ask once more without one.

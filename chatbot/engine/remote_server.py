@@ -105,7 +105,7 @@ def _context(client: RemoteClient, kind: ServerKind, entry: Mapping[str, Any]) -
             return int(entry[key])
     if kind == "llama.cpp":
         props = client.ask("/props") or {}
-        settings = props.get("default_generation_settings") or {}
+        settings = _fields(props.get("default_generation_settings"))
         return _length(settings.get("n_ctx") or props.get("n_ctx"))
     if kind == "SGLang":
         info = client.ask("/get_server_info") or {}
@@ -121,7 +121,8 @@ def _ollama_context(client: RemoteClient, model: str) -> int:
     """What Ollama runs the model with. The model's own length would be wrong: Ollama cuts prompts
     silently at a length that the model's file, or the server's environment, sets."""
     client.ask("/api/generate", {"model": model})  # loads it, so that it is listed
-    for running in (client.ask("/api/ps") or {}).get("models") or []:
+    listed = (client.ask("/api/ps") or {}).get("models")
+    for running in map(_fields, listed if isinstance(listed, list) else []):
         if model in (running.get("name"), running.get("model")):
             found = _length(running.get("context_length"))
             if found:
@@ -129,6 +130,10 @@ def _ollama_context(client: RemoteClient, model: str) -> int:
     shown = client.ask("/api/show", {"model": model}) or {}
     named = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
     return int(named[1]) if named else 0
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _length(value: Any) -> int:

@@ -101,12 +101,30 @@ class RemoteStream:
                 await stream.close()
 
 
+def token_count(value: object) -> int | None:
+    """A number of tokens as a server tells it; None for what can be none."""
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_count and 0 <= value < 1 << 31 else None
+
+
 def _chunk(event: Any, *, is_chat: bool) -> Chunk:
+    """Raises ValueError for an event that has another form."""
+    try:
+        return _read_chunk(event, is_chat=is_chat)
+    except (AttributeError, LookupError, TypeError) as error:
+        raise ValueError("The server sent an event of another form.") from error
+
+
+def _read_chunk(event: Any, *, is_chat: bool) -> Chunk:
     choice = event.choices[0] if event.choices else None
     text, finish, ids = "", None, None
     if choice is not None:
         delta = getattr(choice, "delta", None) if is_chat else choice
         text = (getattr(delta, "content" if is_chat else "text", None) or "") if delta else ""
+        if not isinstance(text, str):
+            raise TypeError("a text of another kind")
+        # Half a surrogate is no character; no answer of ours could be sent with it.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         finish = choice.finish_reason
         ids = getattr(choice, "token_ids", None)
     usage = event.usage
@@ -119,9 +137,9 @@ def _chunk(event: Any, *, is_chat: bool) -> Chunk:
         text,
         tuple(ids) if isinstance(ids, list) else None,
         finish,
-        getattr(usage, "prompt_tokens", None) or None,
-        cached,
-        getattr(usage, "completion_tokens", None),
+        token_count(getattr(usage, "prompt_tokens", None)) or None,
+        token_count(cached),
+        token_count(getattr(usage, "completion_tokens", None)),
     )
 
 

@@ -1,0 +1,241 @@
+"""A server that is not what it says, or answers nonsense: sentences, limits, and no key in them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+from remote_rig import prompt_of, remote_engine
+
+from chatbot.engine import remote_reply
+from chatbot.engine.base import Finished, SamplingParams
+from chatbot.engine.remote import RemoteEngine
+from chatbot.engine.remote_client import HIDDEN_KEY
+from chatbot.errors import ConnectionLostError, RemoteError, SettingsError
+
+KEY = "sk-very-secret-0123456789"
+MODEL = {"id": "m", "object": "model", "created": 0, "owned_by": "x", "max_model_len": 2048}
+WHOLE = {"choices": [{"index": 0, "message": {"content": "x"}, "finish_reason": "length"}]}
+
+
+class Liar:
+    """Answers each address with what stands in `says`, and each stream with `streams`."""
+
+    def __init__(self) -> None:
+        self.says: dict[str, Any] = {}
+        self.streams: Callable[[], Iterator[Any]] = lambda: iter(())
+        self.refusal: tuple[int, str] | None = None
+        self.elsewhere: str | None = None
+        self.asked = 0
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        liar = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_: Any) -> None: ...
+
+            def do_GET(self) -> None:
+                said = liar.says.get(self.path)
+                self._send(404 if said is None else 200, said or {})
+
+            def do_POST(self) -> None:
+                liar.asked += 1
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if not body.get("stream"):
+                    return self.do_GET()
+                if liar.elsewhere is not None:
+                    self.send_response(307)
+                    self.send_header("location", liar.elsewhere)
+                    self.end_headers()
+                    return None
+                if liar.refusal is not None:
+                    status, text = liar.refusal
+                    return self._send(status, {"error": {"message": text}})
+                self._head(200, "text/event-stream")
+                try:
+                    for event in liar.streams():
+                        self.wfile.write(b"data: %s\n\n" % json.dumps(event).encode())
+                        self.wfile.flush()
+                    self.wfile.write(b"data: [DONE]\n\n")
+                except OSError:
+                    return None  # the reader has gone
+                return None
+
+            def _send(self, status: int, said: Any) -> None:
+                self._head(status, "text/html" if isinstance(said, str) else "application/json")
+                self.wfile.write((said if isinstance(said, str) else json.dumps(said)).encode())
+
+            def _head(self, status: int, kind: str) -> None:
+                self.send_response(status)
+                self.send_header("content-type", kind)
+                self.end_headers()
+
+        return Handler
+
+
+def piece(text: Any = None, finish: Any = None, **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}], **more}
+
+
+@pytest.fixture(autouse=True)
+def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_reply, "FIRST_WAIT_S", 0.01)
+
+
+@pytest.fixture(name="liar")
+def a_liar() -> Iterator[Liar]:
+    liar = Liar()
+    liar.says = {"/v1/models": {"data": [MODEL]}, "/v1/chat/completions": WHOLE}
+    yield liar
+    liar.close()
+
+
+@pytest.fixture
+def engine(liar: Liar) -> Iterator[RemoteEngine]:
+    engine = remote_engine(liar.url, api_key=KEY)
+    yield engine
+    engine.close()
+
+
+def reply(engine: RemoteEngine) -> Finished:
+    last = list(engine.generate(prompt_of(engine, "Hello?"), SamplingParams(max_tokens=20)))[-1]
+    assert isinstance(last, Finished)
+    return last
+
+
+@pytest.mark.parametrize(
+    "said", ["<html>hi</html>", '{"data":', [1, 2], {"data": ["m"]}, {"data": 5}]
+)
+def test_what_is_no_such_server_is_a_sentence(liar: Liar, said: Any) -> None:
+    liar.says["/v1/models"] = said
+    with pytest.raises(RemoteError, match="does not list models"):
+        remote_engine(liar.url)
+
+
+@pytest.mark.parametrize(
+    ("owner", "path", "said"),
+    [
+        ("llamacpp", "/props", {"default_generation_settings": "x"}),
+        ("library", "/api/ps", {"models": ["m"]}),
+        ("library", "/api/ps", {"models": 5}),
+        ("x", "/v1/chat/completions", {**WHOLE, "usage": {"prompt_tokens": "abc"}}),
+        ("x", "/v1/chat/completions", "<html>hi</html>"),
+    ],
+)
+def test_nonsense_about_itself_is_passed_over(liar: Liar, owner: str, path: str, said: Any) -> None:
+    entry = {name: value for name, value in MODEL.items() if name != "max_model_len"}
+    liar.says |= {"/v1/models": {"data": [{**entry, "owned_by": owner}]}, path: said}
+    engine = remote_engine(liar.url, window_tokens=2048)
+    assert engine.info.details["estimated"]
+    engine.close()
+
+
+def test_a_reply_without_an_end_ends_at_its_limit(liar: Liar, engine: RemoteEngine) -> None:
+    def endless() -> Iterator[Any]:
+        while True:
+            yield piece("word " * 20)
+
+    liar.streams = endless
+    began = time.monotonic()
+    last = reply(engine)
+    assert last.finish == "length"
+    assert len(last.text) == 20 * remote_reply.TOKEN_CHARS
+    liar.streams = lambda: iter([piece("x" * 1_000_000), piece("", "stop")])
+    last = reply(engine)
+    assert (last.finish, len(last.text)) == ("length", 20 * remote_reply.TOKEN_CHARS)
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize(
+    "event", [[1], 5, None, "x", {"choices": ["x"]}, {"choices": {"a": 1}}, piece(5), piece(["x"])]
+)
+def test_events_of_another_form_end_the_reply_with_a_sentence(
+    liar: Liar, engine: RemoteEngine, event: Any
+) -> None:
+    liar.streams = lambda: iter([piece("hi"), event, piece("", "stop")])
+    with pytest.raises(ConnectionLostError):
+        reply(engine)
+
+
+@pytest.mark.parametrize("tokens", ["abc", -7, 1.5, [1], 10**30])
+def test_counts_that_can_be_none_do_not_count(
+    liar: Liar, engine: RemoteEngine, tokens: Any
+) -> None:
+    usage = {
+        "prompt_tokens": tokens,
+        "completion_tokens": tokens,
+        "prompt_tokens_details": {"cached_tokens": tokens},
+    }
+    liar.streams = lambda: iter([piece("hi", "stop", usage=usage)])
+    found = reply(engine).usage
+    assert found.prompt_tokens == len(prompt_of(engine, "Hello?"))
+    assert (found.cached_tokens, found.completion_tokens) == (0, 1)
+
+
+def test_half_a_surrogate_becomes_a_mark(liar: Liar, engine: RemoteEngine) -> None:
+    liar.streams = lambda: iter([piece("a\ud800b \ud83d\ude00"), piece("", "stop")])
+    assert reply(engine).text == "a\ufffdb \U0001f600"
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+def test_a_key_that_the_server_says_back_is_hidden(
+    liar: Liar, engine: RemoteEngine, status: int
+) -> None:
+    liar.refusal = (status, f"Incorrect API key provided: {KEY}.")
+    with pytest.raises(RemoteError, match="Incorrect API key") as caught:
+        reply(engine)
+    assert HIDDEN_KEY in str(caught.value)
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert KEY not in f"{error}{error!r}"
+        error = error.__cause__
+
+
+@pytest.mark.parametrize("key", ["sk-SECRET\r\nX-Other: 1", "sk-SECRET키", "sk SECRET", "sk\0S"])
+def test_a_key_that_no_header_can_hold_is_a_sentence_without_it(liar: Liar, key: str) -> None:
+    with pytest.raises(SettingsError, match="copy it anew") as caught:
+        remote_engine(liar.url, api_key=key)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_the_end_of_a_files_line_is_no_part_of_the_key(liar: Liar) -> None:
+    remote_engine(liar.url, api_key=f"{KEY}\n").close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:SEC/RET@127.0.0.1:9/v1", "http://user:SEC#RET@127.0.0.1:9",
+        "http://user:SEC?RET@127.0.0.1:9", "http://[::1/v1", "http://user:SECRET",
+        "http://127.0.0.1:99999/v1", "http://a\u2100b/v1",
+    ],
+)  # fmt: skip
+def test_an_address_that_cannot_be_read_is_a_sentence_without_its_password(url: str) -> None:
+    with pytest.raises(SettingsError, match="http://host:8000/v1") as caught:
+        remote_engine(url)
+    assert "SEC" not in str(caught.value)
+
+
+def test_a_prompt_follows_no_redirect_to_another_server(liar: Liar, engine: RemoteEngine) -> None:
+    other = Liar()
+    try:
+        liar.elsewhere = other.url + "/chat/completions"
+        with pytest.raises(RemoteError) as refused:
+            reply(engine)
+        assert other.asked == 0
+        assert KEY not in str(refused.value)
+    finally:
+        other.close()
