@@ -46,6 +46,7 @@ def test_a_copy_is_what_would_be_made_without_one(
     links, link = [], os.link
 
     def linked(source: Path, target: Path, **more: object) -> None:
+        assert source.read_bytes()[18:20] == b"\2\2", "SQLite would have to change it at once"
         links.append(target)
         link(source, target)
 
