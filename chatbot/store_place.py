@@ -20,6 +20,11 @@ def parse_url(location: str) -> sa.URL:
         url = sa.make_url(location)
     except (ArgumentError, ValueError) as error:
         raise StoreError("The database URL cannot be read; see SQLAlchemy's forms.") from error
+    if "@" in (url.host or ""):
+        raise StoreError(
+            "The host in the database URL holds an @; in a user's name or password it is written "
+            "%40, and / is %2F, : is %3A."
+        )
     if url.drivername in ("postgres", "postgresql"):
         return url.set(drivername="postgresql+psycopg")
     return url

@@ -372,3 +372,9 @@ def test_a_password_is_in_no_sentence() -> None:
         Store(url)
     assert "geheim" not in str(caught.value)
     assert "verborgen" not in str(caught.value)
+
+
+def test_a_password_with_an_at_sign_is_not_taken_for_a_host() -> None:
+    with pytest.raises(StoreError, match="%40") as refused:
+        describe("postgresql://user:SEC@RETPW@127.0.0.1:9/x")
+    assert "RET" not in str(refused.value)
