@@ -144,7 +144,8 @@ def score_texts(query: QueryTerms, texts: Sequence[Sequence[Sequence[str]]]) -> 
 
 def sentence_score(query: QueryTerms, terms: Sequence[str]) -> float:
     """The weights of all the query's terms in one sentence, each once."""
-    return sum(query.weights[term] for term in set(terms) if term in query.weights)
+    # In an order that is the same in each process, as a set's is not: sums differ by their order.
+    return sum(query.weights[term] for term in dict.fromkeys(terms) if term in query.weights)
 
 
 def _bm25(weights: Mapping[str, float], terms: Sequence[str], relative_length: float) -> float:
@@ -174,8 +175,8 @@ def _kept_together(
         near = [pair for pair in query.adjacent if pair[0] in inside and pair[1] in inside]
         if near:
             pairs |= _side_by_side(near, sentence)
-    total = HEAD_FACTOR * sum(query.weights[head] for head in heads)
-    for pair in pairs:
+    total = HEAD_FACTOR * sum(query.weights[head] for head in sorted(heads))
+    for pair in sorted(pairs):
         glued = is_glued(pair[0]) or is_glued(pair[1])
         factor = GLUED_ADJACENT_FACTOR if glued else ADJACENT_FACTOR
         total += factor * (query.weights[pair[0]] + query.weights[pair[1]]) / 2
