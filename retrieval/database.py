@@ -26,13 +26,14 @@ class Database:
     """Connections to a file in WAL mode. Readers see whole transactions and never wait for the
     writer; a killed process leaves the last committed state."""
 
-    def __init__(self, path: Path, schema: str) -> None:
+    def __init__(self, path: Path, schema: str, *, new: str = "") -> None:
+        """`schema` is run at each opening; a file that is made here begins with `new`, too."""
         self._path = path
         self._idle: list[sqlite3.Connection] = []
         self._pool_lock = threading.Lock()
         self._write_lock = threading.RLock()
         self._closed = False
-        _begin_file(path, schema)
+        _begin_file(path, schema + new)
         try:
             with self._connection() as connection:
                 connection.executescript(schema)

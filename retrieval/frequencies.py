@@ -24,6 +24,8 @@ _ASIDE = (
 """One document's terms alone, in memory and of one connection."""
 _COUNTED = "frequencies"
 """The key in `meta` that says that the table holds all documents."""
+NOTHING_TO_COUNT = f"INSERT INTO meta VALUES ('{_COUNTED}', 1);"
+"""For a file that is made now."""
 
 
 def frequencies_of(connection: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:

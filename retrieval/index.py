@@ -18,7 +18,7 @@ import numpy as np
 from retrieval.chunk_store import Entry, Window, WindowHit
 from retrieval.database import Database
 from retrieval.embed import Vectors
-from retrieval.frequencies import count_all, count_document, is_counted
+from retrieval.frequencies import NOTHING_TO_COUNT, count_all, count_document, is_counted
 from retrieval.index_exchange import IndexExchange
 from retrieval.keywords import Keywords
 from retrieval.stored import StoredDocuments
@@ -47,7 +47,7 @@ class Index(StoredDocuments, Keywords, IndexExchange):
     """
 
     def __init__(self, path: Path, *, embedder: str = "") -> None:
-        database = Database(path, SCHEMA)
+        database = Database(path, SCHEMA, new=NOTHING_TO_COUNT)
         StoredDocuments.__init__(self, database, embedder)
         Keywords.__init__(self, database)
         self._vectors = VectorIndex()

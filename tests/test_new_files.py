@@ -103,3 +103,9 @@ def test_the_empty_file_holds_no_row_of_anybody(tmp_path: Path) -> None:
     with Store(tmp_path / "two.db") as store:
         assert store.list_conversations() == []
     assert b"secret" not in (tmp_path / "two.db").read_bytes()
+
+
+def test_a_new_index_is_opened_without_a_write(tmp_path: Path) -> None:
+    with closing(Index(tmp_path / "index.db")):
+        log = tmp_path / "index.db-wal"
+        assert not log.exists() or log.stat().st_size == 0
