@@ -103,8 +103,9 @@ class RemoteStream:
 
 def token_count(value: object) -> int | None:
     """A number of tokens as a server tells it; None for what can be none."""
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_count and 0 <= value < 1 << 31 else None
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    return value if 0 <= value < 1 << 31 else None
 
 
 def _chunk(event: Any, *, is_chat: bool) -> Chunk:
