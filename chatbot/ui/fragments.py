@@ -40,7 +40,7 @@ def demo_note_html(language: Language) -> str:
     return (
         f'<aside class="demo-note"><strong>{esc(tr(language, "demo.title"))}</strong>'
         f"<p>{esc(tr(language, 'demo.text'))}</p>"
-        f"<p>{esc(tr(language, 'demo.better'))}</p>"
+        f"<p>{_unbroken(esc(tr(language, 'demo.better')), '--model')}</p>"
         f"<code>{esc(tr(language, 'demo.command'))}</code>"
         '<button type="button" class="small" data-act="options">'
         f"{esc(tr(language, 'demo.choose'))}</button></aside>"
@@ -199,3 +199,8 @@ def _unsupported_html(turn: Turn, language: Language) -> str:
     key = "source.unsupported" if len(turn.unsupported) > 1 else "source.one_unsupported"
     text = esc(tr(language, key, count=len(turn.unsupported)))
     return f'<details class="unsupported-list"><summary>{text}</summary><ul>{items}</ul></details>'
+
+
+def _unbroken(markup: str, word: str) -> str:
+    """Keep a word on one line that a browser would break behind its hyphens."""
+    return markup.replace(word, f'<span class="unbroken">{word}</span>')

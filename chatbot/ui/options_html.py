@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from chatbot.engine.exchange import Switch
 from chatbot.settings import Settings
 from chatbot.ui.escape import escape_html as esc
-from chatbot.ui.i18n import Language, tr
+from chatbot.ui.i18n import Language, table, tr
 from chatbot.ui.sentences import in_language
 
 Cost = Literal["now", "reload", "restart", "reembed"]
@@ -147,7 +147,7 @@ def _row(language: Language, name: str, form: Form) -> str:
         error = f'<span class="refused" role="alert" id="refused-{name}">{text}</span>'
     return (
         f'<label class="option" data-name="{name}"><span class="name">{label}</span>'
-        f"{_control(name, form)}{error}{''.join(notes)}</label>"
+        f"{_control(name, form, language)}{error}{''.join(notes)}</label>"
     )
 
 
@@ -178,7 +178,7 @@ def switch_text(language: Language, switch: Switch) -> str:
     return text + share
 
 
-def _control(name: str, form: Form) -> str:
+def _control(name: str, form: Form, language: Language) -> str:
     info = Settings.model_fields[name]
     shown = form.refused.get(name, _shown(form.saved.get(name, getattr(form.used, name))))
     wrong = (
@@ -188,7 +188,9 @@ def _control(name: str, form: Form) -> str:
     choices = [c for c in get_args(info.annotation) if isinstance(c, str)]
     if choices:
         options = "".join(
-            f"<option{' selected' if c == shown else ''}>{esc(c)}</option>" for c in choices
+            f'<option value="{esc(c)}"{" selected" if c == shown else ""}>'
+            f"{esc(table(language).get(f'choice.{name}.{c}', c))}</option>"
+            for c in choices
         )
         return f"<select {common}>{options}</select>"
     low, high = bounds_of(info)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from typing import get_args
 
 import pytest
 
@@ -11,7 +12,9 @@ from chatbot.messages import (
     Notice,
     Segment,
 )
+from chatbot.settings import Settings
 from chatbot.ui.i18n import notice_text, pick_language, reason_text, table, tr
+from chatbot.ui.options_html import NAMES, Form, options_html
 from chatbot.ui.prompt_html import KINDS, trace_html
 from tests.ui.samples import trace
 
@@ -62,3 +65,12 @@ def test_reasons_are_translated_with_their_numbers() -> None:
     assert reason_text("ko", "another reason") == "another reason"
     many = trace(dropped=(Dropped(Segment("turn", 0, ""), reason),))
     assert 'class="piece many"' in trace_html("en", many)
+
+
+def test_every_choice_of_a_setting_has_words_and_keeps_its_value() -> None:
+    for name in NAMES:
+        for choice in get_args(Settings.model_fields[name].annotation):
+            if isinstance(choice, str):
+                assert f"choice.{name}.{choice}" in table("ko")
+    drawn = options_html("ko", Form(Settings()))
+    assert '<option value="keep" selected>그대로 둠</option>' in drawn
