@@ -202,6 +202,7 @@ def _opened(folder: Path, sentences: list[str]) -> dict[str, Any]:
 
 def _ingest_vs_encode(folder: Path, sentences: list[str]) -> float:
     embedder = _embedder()
+    embedder.embed_query("warm")  # the model is loaded once, whoever encodes with it
     path = folder / "long.pdf"
     path.write_bytes(pdf(list(_pages(sentences))))
     ratios = []
