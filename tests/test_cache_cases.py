@@ -123,7 +123,7 @@ def test_out_of_memory_neither_hangs_nor_spoils_the_next_turn(
     with Fault(model, at_call, raising(error), times=1000):
         turn = rig.ask("What is it?")
         rig.chat.wait_for_folds()
-    assert time.process_time() - started_s < 5
+    assert time.process_time() - started_s < 30  # threads of other tests count, too
     assert turn.finish == "memory"
     assert bool(turn.reply) == (at_call > 1)
     assert not rig.chat.is_running(rig.id)
