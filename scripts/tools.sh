@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to what tests need beside Python: a Chromium, a Korean font, text recognition and a PostgreSQL
+# Sees to what tests need beside Python: a Chromium, a Korean font, text recognition, curl and a PostgreSQL
 # server; the tests that need what is not there are skipped.
 set -euo pipefail
 
@@ -20,6 +20,7 @@ fi
 if ! command -v initdb >/dev/null && ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then
     missing+=(postgresql)
 fi
+command -v curl >/dev/null || missing+=(curl)
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then

@@ -103,7 +103,7 @@ class RemoteStream:
 
 def token_count(value: object) -> int | None:
     """A number of tokens as a server tells it; None for what can be none."""
-    if not isinstance(value, int) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value < 1 << 31 else None
 

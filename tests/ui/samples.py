@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -66,3 +67,16 @@ def is_inert(html: str) -> None:
     assert not {"style", "img", "name", "int", "script", "b>"} & set(seen.tags), seen.tags
     assert not [name for name in seen.attributes if name.startswith("on")]
     assert "${" not in html and "{{" not in html, "inert as a template of the page library"
+
+
+def text_of(html: str) -> str:
+    """The text of a piece of the page, without its tags."""
+    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", html))
+
+
+def dated_turn(number: int, **more: object) -> Turn:
+    """A turn with its number in what is said, asked at a known time."""
+    asked = Message(
+        f"u{number}", "user", f"Question {number}?", created="2026-01-02T03:04:05+00:00"
+    )
+    return turn(number, reply=f"Reply {number}.", user=(asked,), **more)

@@ -12,8 +12,6 @@ import pytest
 from chatbot.engine.base import EngineInfo, EngineStatus
 from chatbot.messages import (
     MemoryFigures,
-    Message,
-    Turn,
     Usage,
 )
 from chatbot.saved_settings import read_saved, save
@@ -22,18 +20,8 @@ from chatbot.ui.machine_html import Machine, live_html, machine_html, size_text
 from chatbot.ui.options_html import LIVE, NAMES, Form, cost_of, options_html
 from chatbot.ui.rows import messages
 from chatbot.ui.view import Part
-
-
-def text_of(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", html))
-
-
-def turn(number: int, **more: object) -> Turn:
-    asked = Message(
-        f"u{number}", "user", f"Question {number}?", created="2026-01-02T03:04:05+00:00"
-    )
-    made = Turn(f"t{number}", (asked,), (Message(f"a{number}", "assistant", f"Reply {number}."),))
-    return replace(made, **more)  # type: ignore[arg-type]
+from tests.ui.samples import dated_turn as turn
+from tests.ui.samples import text_of
 
 
 def test_the_machine_shows_shares_speed_timeline_and_ladder() -> None:

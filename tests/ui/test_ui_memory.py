@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from chatbot.messages import (
@@ -10,12 +9,10 @@ from chatbot.messages import (
     Dropped,
     Fact,
     FoldDecision,
-    Message,
     Notice,
     PromptTrace,
     RollingSummary,
     Segment,
-    Turn,
     Version,
 )
 from chatbot.ui.fragments import reply_foot_html
@@ -25,18 +22,8 @@ from chatbot.ui.memory_html import facts_html, summary_html
 from chatbot.ui.panel import draft_meter_html
 from chatbot.ui.source_html import extent, find_quote, source_html
 from retrieval.types import Citation, DocumentInfo, PageSpan
-
-
-def text_of(html: str) -> str:
-    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", html))
-
-
-def turn(number: int, **more: object) -> Turn:
-    asked = Message(
-        f"u{number}", "user", f"Question {number}?", created="2026-01-02T03:04:05+00:00"
-    )
-    made = Turn(f"t{number}", (asked,), (Message(f"a{number}", "assistant", f"Reply {number}."),))
-    return replace(made, **more)  # type: ignore[arg-type]
+from tests.ui.samples import dated_turn as turn
+from tests.ui.samples import text_of
 
 
 def test_facts_name_their_turn_their_past_and_who_wrote_them() -> None:
