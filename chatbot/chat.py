@@ -265,7 +265,9 @@ class Chat(ChatByHand, ChatInPassing):
             in_use(self._engine, stop),
         ):
             self._answering.save_unsaved()
-            self._folding.cancel(conversation_id)
+            cut_off = self._folding.cancel(conversation_id)
+            if replacing is None:
+                self._fold_job.make_up(conversation_id, cut_off=cut_off)
             conversation, notices = self._prepare(conversation_id, text, replacing)
             notices = (
                 *window_notices(self._settings, self._engine),

@@ -20,7 +20,9 @@ def backoff_of(decisions: Iterable[FoldDecision]) -> FoldBackoff:
             state, refused = FoldBackoff(), False
         elif decision.origin == "extractive":
             state, refused = state.after(asked=refused, accepted=False), False
-        elif not decision.accepted and not _is_not_asked(decision):
+        elif _is_not_asked(decision):
+            refused = False  # What follows is no answer to the retry; that is still to come.
+        elif not decision.accepted:
             state, refused = replace(state, strict=True), True
     return state
 

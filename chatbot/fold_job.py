@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from chatbot.engine.base import Engine, SamplingParams
 from chatbot.engine.exchange import in_use
+from chatbot.errors import ChatbotError
 from chatbot.fold_call import SummaryCall, sentence_vectors
 from chatbot.fold_history import backoff_of, untold_refusal
-from chatbot.fold_types import CallModel, FoldSettings, refusal_notice
+from chatbot.fold_types import CallModel, FoldResult, FoldSettings, refusal_notice
 from chatbot.language import Language
-from chatbot.messages import Conversation, Notice
+from chatbot.messages import Conversation, Notice, Turn
 from chatbot.prompting import PromptBuilder
 from chatbot.settings import Settings
 from chatbot.store import Store
@@ -28,6 +29,11 @@ from retrieval.embed import Embedder
 
 log = logging.getLogger(__name__)
 
+MOST_CUT_OFF = 2
+"""Folds in a row that next questions may cut off. Then sentences of the turns stand in at once:
+who always asks before a model has written a summary would else never have one, and once in a row
+happens to everybody who types quickly."""
+_SPARED = f"{MOST_CUT_OFF} folds in a row were cut off by the next question"
 FRONT_KINDS = ("system", "summary", "turn")
 """Segments that stay the same from one prompt to the next."""
 
@@ -56,6 +62,8 @@ class FoldJob:
         self._backoffs: dict[str, FoldBackoff] = {}
         self._refusals: dict[str, Notice] = {}
         self._met: set[str] = set()
+        self._cut_off: dict[str, int] = {}
+        """Folds of each conversation that were cut off since its last summary was tried."""
 
     def __call__(self, conversation_id: str, stop: threading.Event) -> bool:
         """Fold if it is due, with at most one summary; whether more is due after it.
@@ -74,6 +82,35 @@ class FoldJob:
             budget = builder.budget(self._window())
             builder.embed(self._store.load(conversation_id), budget, stop=stop)
         return more
+
+    def make_up(self, conversation_id: str, *, cut_off: bool) -> None:
+        """Fold without a model what questions have kept from being folded, before the next prompt.
+
+        Called with each new question; `cut_off` says that it has ended a fold or kept it from
+        beginning. Never raises for a summary: without one the turns are recalled.
+        """
+        try:
+            if self._is_overdue(conversation_id, cut_off):
+                with self._store.claimed("fold", conversation_id) as is_mine:
+                    if is_mine:
+                        self._fold_claimed(conversation_id, threading.Event(), at_once=True)
+        except ChatbotError as error:
+            log.warning("Folding at once failed: %s", error)
+        except Exception:
+            # A fault of ours in a summary must not keep every question from being answered.
+            log.exception("Folding at once failed by a fault in the program.")
+
+    def _is_overdue(self, conversation_id: str, cut_off: bool) -> bool:
+        if not cut_off:
+            # After a reply that was stopped or failed no fold was scheduled.
+            newest = self._store.last_turns(conversation_id, 1)
+            if not newest or newest[-1].finish in ("stop", "length"):
+                return False
+        if self._due(self._store.load(conversation_id)) is None:
+            self._cut_off.pop(conversation_id, None)
+            return False
+        self._cut_off[conversation_id] = self._cut_off.get(conversation_id, 0) + 1
+        return self._cut_off[conversation_id] >= MOST_CUT_OFF
 
     def take_notices(self, conversation_id: str) -> tuple[Notice, ...]:
         """What the user should know of the folds since this was asked last; told only once."""
@@ -116,7 +153,9 @@ class FoldJob:
         with self._store.claimed("fold", conversation_id) as is_mine:
             return is_mine and self._fold_claimed(conversation_id, stop)
 
-    def _fold_claimed(self, conversation_id: str, stop: threading.Event) -> bool:
+    def _fold_claimed(
+        self, conversation_id: str, stop: threading.Event, *, at_once: bool = False
+    ) -> bool:
         # Read again: another process may have folded it meanwhile.
         conversation = self._store.load(conversation_id)
         span = self._due(conversation)
@@ -125,8 +164,10 @@ class FoldJob:
         if conversation_id not in self._met:
             self._meet(conversation_id)
         turns = conversation.turns[span.start : span.stop]
+        if at_once:
+            turns = self._within_window(turns)
         language = self._language(conversation)
-        result = self._folder(language, stop).fold(
+        result = self._folder(language, stop, at_once=at_once).fold(
             conversation.summary,
             turns,
             language=language,
@@ -136,6 +177,20 @@ class FoldJob:
         )
         if result is None or stop.is_set():
             return False
+        if not at_once:
+            self._cut_off.pop(conversation_id, None)
+        return self._keep(conversation, result)
+
+    def _within_window(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """As many as fill the window, one at least: an import's thousand turns would hold up a
+        question for seconds. The others come with the next question."""
+        encoder, room = self._builder().encoder, self._window()
+        totals = accumulate(encoder.turn(turn).tokens for turn in turns)
+        return tuple(turns[: max(1, sum(total <= room for total in totals))])
+
+    def _keep(self, conversation: Conversation, result: FoldResult) -> bool:
+        """Store what a fold has come to; whether it made a summary and more is due."""
+        conversation_id = conversation.id
         self._backoffs[conversation_id] = result.backoff
         self._store.add_fold_decisions(conversation_id, result.decisions)
         for decision in result.decisions:
@@ -171,7 +226,8 @@ class FoldJob:
             return self._settings.summary_language
         return self._builder().language_of(conversation, "")
 
-    def _folder(self, language: Language, stop: threading.Event) -> Folder:
+    def _folder(self, language: Language, stop: threading.Event, *, at_once: bool) -> Folder:
+        """`at_once`: somebody is waiting, so neither model has a part in it."""
         encoder = self._builder().encoder
         overhead = encoder.system("").segment.tokens + encoder.question("").segment.tokens
         settings = FoldSettings(
@@ -179,12 +235,14 @@ class FoldJob:
             cap_tokens=self._settings.summary_tokens,
             window_tokens=self._window(),
             overhead_tokens=overhead,
+            spared=_SPARED if at_once else "",
         )
+        embedder = None if at_once else self._embedder
         return Folder(
             settings,
             count_tokens=encoder.count,
             call_model=self._ask(stop),
-            embed=sentence_vectors(self._embedder, language, stop),
+            embed=sentence_vectors(embedder, language, stop),
         )
 
     def _ask(self, stop: threading.Event) -> CallModel:

@@ -96,6 +96,9 @@ class FoldRun:
         settings = self.tools.settings
         if settings.mode != "model" or self.tools.call_model is None or max_calls < 1:
             return []
+        if settings.spared:
+            self._note(f"{NOT_ASKED}: {settings.spared}")
+            return []
         if not self.backoff.may_ask:
             self._note(f"{NOT_ASKED}: backing off after refusals")
             return []

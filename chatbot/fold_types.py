@@ -36,6 +36,8 @@ class FoldSettings:
     cap_tokens: int = 256
     window_tokens: int = 2048
     overhead_tokens: int = 32
+    spared: str = ""
+    """Why no model is to be asked this time, for the record; "" if it is."""
 
 
 @dataclass(frozen=True, slots=True)

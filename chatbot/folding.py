@@ -47,15 +47,20 @@ class Folding:
                 self._worker.start()
             self._changed.notify_all()
 
-    def cancel(self, conversation_id: str) -> None:
-        """Neither begin nor go on with this conversation; returns once that is so."""
+    def cancel(self, conversation_id: str) -> bool:
+        """Neither begin nor go on with this conversation; returns once that is so.
+
+        Whether there was something to cancel.
+        """
         with self._changed:
+            cut_off = conversation_id in self._waiting or self._current == conversation_id
             self._waiting.pop(conversation_id, None)
             while self._current == conversation_id:
                 self._stop.set()
                 self._changed.wait()
             # It may have asked for another step before it stopped.
             self._waiting.pop(conversation_id, None)
+            return cut_off
 
     def give_way(self) -> None:
         """Stop what runs, since a reply wants the engine; it is taken up again later."""

@@ -15,7 +15,7 @@ from remote_rig import prompt_of, remote_engine
 from chatbot.engine import remote_reply
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams, TextDelta
 from chatbot.engine.remote import RemoteEngine
-from chatbot.engine.remote_faults import lost, unreachable
+from chatbot.engine.remote_faults import lost, silent, unreachable
 from chatbot.engine.remote_stream import Backoff
 from chatbot.errors import (
     ConnectionLostError,
@@ -243,10 +243,10 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
 
 def test_the_context_may_shrink_while_it_runs(peer: Peer, engine: RemoteEngine) -> None:
     """The last test here: the engine remembers it."""
-    peer.context_tokens = 60
+    peer.context_tokens = 64
     with pytest.raises(PromptTooLongError) as caught:
         told(engine)
-    assert caught.value.limit_tokens == 60 == engine.info.max_window_tokens
+    assert caught.value.limit_tokens == 64 == engine.info.max_window_tokens
 
 
 def test_one_that_breaks_off_what_is_too_long_is_asked_why(peer: Peer) -> None:
@@ -277,9 +277,9 @@ def test_waits_grow_to_a_limit_and_end() -> None:
 def test_the_page_says_it_in_korean(peer: Peer, tmp_path: Path) -> None:
     with pytest.raises(WrongKeyError) as caught:
         remote_engine(peer.url)
-    for error in (lost("http://h"), unreachable("http://h"), caught.value):
+    for error in (lost("http://h"), silent("http://h", 9), unreachable("http://h"), caught.value):
         said = in_language("ko", str(error))
         assert re.search("[가-힣]", said) and "http://" in said
-    for code in ("remote_too_long", "remote_asked_again", "remote_count"):
+    for code in ("remote_too_long", "remote_asked_again", "remote_count", "remote_cached"):
         notice = Notice(code, "x", {"times": 2, "told": 3, "counted": 4})
         assert re.search("[가-힣]", notice_text("ko", notice))

@@ -12,11 +12,17 @@ from typing import Any
 import pytest
 from remote_rig import prompt_of, remote_engine
 
-from chatbot.engine import remote_reply
-from chatbot.engine.base import Finished, SamplingParams
+from chatbot.engine import remote_reply, remote_stream
+from chatbot.engine.base import Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.remote import RemoteEngine
 from chatbot.engine.remote_client import HIDDEN_KEY
-from chatbot.errors import ConnectionLostError, RemoteError, SettingsError
+from chatbot.errors import (
+    ConnectionLostError,
+    NoAnswerError,
+    PromptTooLongError,
+    RemoteError,
+    SettingsError,
+)
 
 KEY = "sk-very-secret-0123456789"
 MODEL = {"id": "m", "object": "model", "created": 0, "owned_by": "x", "max_model_len": 2048}
@@ -183,6 +189,121 @@ def test_counts_that_can_be_none_do_not_count(
     found = reply(engine).usage
     assert found.prompt_tokens == len(prompt_of(engine, "Hello?"))
     assert (found.cached_tokens, found.completion_tokens) == (0, 1)
+
+
+def test_more_cached_tokens_than_there_are_count_as_all_and_are_told(
+    liar: Liar, engine: RemoteEngine
+) -> None:
+    n_tokens = len(prompt_of(engine, "Hello?"))
+    usage = {
+        "prompt_tokens": n_tokens,
+        "completion_tokens": 10**9,
+        "prompt_tokens_details": {"cached_tokens": 5000},
+    }
+    liar.streams = lambda: iter([piece("hi", "stop", usage=usage)])
+    events = list(engine.generate(prompt_of(engine, "Hello?"), SamplingParams(max_tokens=20)))
+    last = events[-1]
+    assert isinstance(events[0], Prefilled) and isinstance(last, Finished)
+    assert events[0].cached_tokens == last.usage.cached_tokens == n_tokens
+    assert last.usage.completion_tokens == 1
+    (notice,) = (one for one in last.notices if one.code == "remote_cached")
+    assert notice.values == {"told": 5000, "counted": n_tokens}
+
+
+@pytest.mark.parametrize("claim", [1, 63, 10**10, 10**30])
+def test_a_context_that_cannot_be_is_asked_for(liar: Liar, claim: int) -> None:
+    liar.says["/v1/models"] = {"data": [{**MODEL, "max_model_len": claim}]}
+    with pytest.raises(SettingsError, match="cannot be; set --window-tokens") as caught:
+        remote_engine(liar.url)
+    assert len(str(caught.value)) < 200
+    engine = remote_engine(liar.url, window_tokens=2048)
+    assert engine.info.details["context_tokens"] == 2048
+    engine.close()
+
+
+def test_a_number_of_endless_digits_is_passed_over(liar: Liar) -> None:
+    liar.says |= {"/v1/models": {"data": [{**MODEL, "owned_by": "llamacpp"}]}}
+    liar.says |= {"/props": "9" * 5000}
+    engine = remote_engine(liar.url)
+    assert engine.info.details["context_tokens"] == 2048
+    engine.close()
+
+
+@pytest.mark.parametrize("limit", [1, 10**30])
+def test_a_limit_that_cannot_be_does_not_shorten_the_window(
+    liar: Liar, engine: RemoteEngine, limit: int
+) -> None:
+    liar.refusal = (400, f"This model's maximum context length is {limit} tokens.")
+    with pytest.raises(PromptTooLongError) as caught:
+        reply(engine)
+    assert caught.value.limit_tokens == 0
+    assert engine.info.details["context_tokens"] == 2048
+
+
+@pytest.mark.parametrize(
+    "sign", [piece(""), piece(None), {"choices": []}, piece("", usage={"prompt_tokens": 3})]
+)
+def test_signs_of_life_without_a_word_end_at_the_time_limit(
+    liar: Liar, monkeypatch: pytest.MonkeyPatch, sign: Any
+) -> None:
+    monkeypatch.setattr(remote_reply, "GRACE_S", 0.0)
+    monkeypatch.setattr(remote_reply, "ATTEMPTS", 0)
+
+    def alive() -> Iterator[Any]:
+        yield piece("hi")
+        for _ in range(3000):
+            yield sign
+            time.sleep(0.01)
+
+    liar.streams = alive
+    engine = remote_engine(liar.url, engine_timeout_s=0.5)
+    text = ""
+    began = time.monotonic()
+    with pytest.raises(NoAnswerError, match="no word of a reply"):
+        for event in engine.generate(prompt_of(engine, "Hello?"), SamplingParams(max_tokens=20)):
+            text += event.text if isinstance(event, TextDelta) else ""
+    assert text == "hi"
+    assert time.monotonic() - began < 15
+    engine.close()
+
+
+def test_thoughts_are_words_but_not_without_end(
+    liar: Liar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_reply, "GRACE_S", 0.0)
+
+    def thinking() -> Iterator[Any]:
+        for _ in range(15):
+            yield {"choices": [{"index": 0, "delta": {"reasoning_content": "so"}}]}
+            time.sleep(0.05)
+        yield piece("hi", "stop")
+
+    engine = remote_engine(liar.url, engine_timeout_s=0.5)
+    liar.streams = thinking
+    assert reply(engine).text == "hi"
+    thought = {"choices": [{"index": 0, "delta": {"reasoning": "so " * 1000}}]}
+    liar.streams = lambda: iter([thought, thought, piece("hi", "stop")])
+    assert (reply(engine).finish, reply(engine).text) == ("length", "")
+    engine.close()
+
+
+def test_a_reply_that_has_ended_waits_for_the_streams_end_no_longer(
+    liar: Liar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_stream, "END_WAIT_S", 0.2)
+
+    def never_closed() -> Iterator[Any]:
+        yield piece("hi", "stop")
+        for _ in range(3000):
+            yield piece("", "stop")
+            time.sleep(0.01)
+
+    liar.streams = never_closed
+    engine = remote_engine(liar.url)
+    began = time.monotonic()
+    assert (reply(engine).finish, reply(engine).text) == ("stop", "hi")
+    assert time.monotonic() - began < 15
+    engine.close()
 
 
 def test_half_a_surrogate_becomes_a_mark(liar: Liar, engine: RemoteEngine) -> None:

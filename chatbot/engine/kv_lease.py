@@ -29,6 +29,8 @@ class Lease:
     """Prompt and reply together at most."""
     limit_tokens: int = 0
     """What the cache may hold; less than `total_tokens` where the bound has no room for all."""
+    room_tokens: int = 0
+    """What to take storage for at once: the whole window for a chat that the bound has room for."""
     window_tokens: int | None = None
     """Positions that there are; None: as many as the cache may hold."""
     reserved_bytes: int = 0

@@ -58,4 +58,7 @@ class Rows:
         batch, heads, _, width = self._storage.shape
         larger = self._storage.new_empty((batch, heads, capacity_tokens(tokens), width))
         larger[:, :, : self.tokens] = self.held
+        # The system gives memory when it is first written to: what is asked for is had now, or
+        # missing now, not in the middle of a reply.
+        larger[:, :, self.tokens :].zero_()
         self._storage = larger

@@ -129,6 +129,7 @@ class PrefixStore:
             limit = self._make_room(len(prompt_ids), total_tokens, least, conversation_id)
             if held and held.resting.is_changed:
                 self._idle.wake(held.cache)
+            roomy = limit if conversation_id is None else self._roomy(limit)
             lease = Lease(
                 conversation_id,
                 held.cache if held else self._make_cache(),
@@ -136,8 +137,9 @@ class PrefixStore:
                 prompt_tokens=len(prompt_ids),
                 total_tokens=total_tokens,
                 limit_tokens=limit,
+                room_tokens=roomy,
                 window_tokens=self._window_tokens,
-                reserved_bytes=max(capacity_tokens(limit) * self._bytes_per_token, least),
+                reserved_bytes=max(capacity_tokens(roomy) * self._bytes_per_token, least),
                 is_exact=held.is_exact if held else True,
                 policy=self._policy,
             )
@@ -177,6 +179,15 @@ class PrefixStore:
         self._evict(self._sizes(at_home=True), room)
         self._evict(self._sizes(at_home=False), self._bound_bytes)
         return limit
+
+    def _roomy(self, limit_tokens: int) -> int:
+        """The window if the bound holds all of it as well, without taking from other caches.
+
+        A chat that goes on fills its window. What it has from its first turn on need not be
+        found later, and the memory of the process is the same from turn to turn.
+        """
+        fits = self._has_room(capacity_tokens(self._window_tokens) * self._bytes_per_token)
+        return self._window_tokens if fits else limit_tokens
 
     def _rest_others(self, room_bytes: int, *, all_of_them: bool) -> None:
         """Another chat is in use now, or there is too little room for all: see `IdleForm`."""

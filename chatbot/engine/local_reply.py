@@ -134,7 +134,8 @@ class LocalReply:
             lease.cache = new_cache(loaded.model, way.cache)
             lease.is_exact = False  # a fresh start would have the usual kind
         if lease.cache is not None:
-            reserve(lease.cache, lease.limit_tokens)
+            # Once memory has failed, no more is taken than this reply needs.
+            reserve(lease.cache, lease.limit_tokens if self._taken else lease.room_tokens)
         return lease.reader(loaded.model)
 
     def _keep_prefix(self, lease: Lease, reader: TokenReader) -> None:

@@ -21,6 +21,7 @@ from chatbot.engine.base import (
     SamplingParams,
 )
 from chatbot.engine.remote_client import RemoteClient
+from chatbot.engine.remote_faults import is_context
 from chatbot.engine.remote_local import local_context, local_tokenizer, tiktoken_counters
 from chatbot.engine.remote_probe import Prober, settled
 from chatbot.engine.remote_reply import RemoteReply, own_figures
@@ -37,6 +38,10 @@ SEAM_TOKENS = 16
 """Kept free where a prompt is counted as a whole only after it was put together by pieces."""
 ESTIMATE_SHARE = 0.05
 """Kept free of the window where counts are estimates."""
+
+
+MAX_DIGITS = 12
+"""Shown of a number that cannot be."""
 
 
 class LoadReport(Protocol):
@@ -77,11 +82,16 @@ def _context(client: RemoteClient, facts: ServerFacts, settings: Settings) -> in
         known = Prober(client, facts).context_by_refusal()  # takes seconds
     if not known and facts.kind == "transformers":
         known = local_context(settings, facts)
+    told = "does not tell how long its context is; set --window-tokens to it."
+    if known and not is_context(known):
+        digits = str(known)
+        claim = digits if len(digits) <= MAX_DIGITS else f"{digits[:MAX_DIGITS]}…"
+        told = f"says that its context has {claim} tokens, which cannot be; set --window-tokens to "
+        told += "its true length."
+        log.warning("The server's claim about the length of its context is not believed")
+        known = 0
     if not known and not wanted:
-        raise SettingsError(
-            f"The server {client.shown} does not tell how long its context is; set "
-            "--window-tokens to it."
-        )
+        raise SettingsError(f"The server {client.shown} {told}")
     return min(known or wanted, wanted or known)
 
 

@@ -5,7 +5,6 @@ The key is sent to the server's own address and nowhere else, and is in no text 
 
 from __future__ import annotations
 
-import json
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -33,6 +32,7 @@ class RemoteClient:
         """`timeout_s` is the longest silence before and within a reply."""
         self.base_url, self.root_url, self.shown = addresses(url)
         self._key = _checked(api_key or "") or NO_KEY
+        self.timeout_s = timeout_s
         self._timeout = openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         # Made once: reading all certificates takes longer than many requests.
         self._tls = httpx.create_ssl_context()
@@ -76,7 +76,7 @@ class RemoteClient:
             return None
         try:
             found = answer.json()
-        except (json.JSONDecodeError, UnicodeDecodeError):
+        except ValueError:  # also a number of more digits than Python reads
             return None
         return cast(dict[str, Any], found) if isinstance(found, dict) else None
 

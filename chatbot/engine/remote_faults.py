@@ -19,6 +19,8 @@ from chatbot.errors import (
 )
 
 MAX_SHOWN = 200
+LEAST_CONTEXT_TOKENS, MOST_CONTEXT_TOKENS = 64, 1 << 30
+"""What is beyond is no context of any model; see `is_context`."""
 # How servers say that prompt and reply are too long, with their limit where they name it: OpenAI
 # and vLLM, llama-cpp-python, llama.cpp, SGLang, Text Generation Inference.
 _TOO_LONG = re.compile(
@@ -72,6 +74,14 @@ def lost(server: str) -> ConnectionLostError:
     )
 
 
+def silent(server: str, silence_s: float) -> NoAnswerError:
+    """The sentence for a server that holds a connection and says nothing."""
+    return NoAnswerError(
+        f"The server {server} holds the connection but sent no word of a reply for {silence_s:g} "
+        "seconds; look whether it still works, or raise engine_timeout_s."
+    )
+
+
 def unreachable(server: str, error: BaseException | None = None) -> NoAnswerError:
     """The sentence for an address where nobody answers."""
     cause = error.__cause__ if error is not None else None
@@ -84,6 +94,11 @@ def unreachable(server: str, error: BaseException | None = None) -> NoAnswerErro
 def is_worth_another_try(error: RemoteError) -> bool:
     """Whether the same request may succeed a little later."""
     return isinstance(error, ServerBusyError | NoAnswerError | ConnectionLostError)
+
+
+def is_context(tokens: int) -> bool:
+    """Whether a context can be so long."""
+    return LEAST_CONTEXT_TOKENS <= tokens <= MOST_CONTEXT_TOKENS
 
 
 def shown(text: str) -> str:
@@ -134,6 +149,7 @@ def _too_long(message: str, body: object) -> PromptTooLongError | None:
     limit = fields.get("n_ctx")
     found = next((m for pattern in _LIMITS if (m := pattern.search(message))), None)
     tokens = limit if isinstance(limit, int) else int(found[1]) if found else 0
+    tokens = tokens if is_context(tokens) else 0
     return PromptTooLongError(
         f"Prompt and reply are too long for the server ({message}); ask a shorter question, or set "
         "window_tokens to what it takes.",

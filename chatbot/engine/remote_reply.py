@@ -17,16 +17,24 @@ import openai
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.memory_meter import idle_figures
 from chatbot.engine.remote_client import RemoteClient
-from chatbot.engine.remote_faults import is_worth_another_try, lost
+from chatbot.engine.remote_faults import is_worth_another_try, lost, silent
 from chatbot.engine.remote_probe import Prober
 from chatbot.engine.remote_requests import Way, request_fields
 from chatbot.engine.remote_server import ServerFacts
-from chatbot.engine.remote_stream import Backoff, Chunk, RemoteStream, StreamCutError
+from chatbot.engine.remote_stream import (
+    Backoff,
+    Chunk,
+    RemoteStream,
+    StreamCutError,
+    StreamSilentError,
+)
 from chatbot.engine.text_stream import StopMatcher
 from chatbot.errors import ConnectionLostError, RemoteError, ServerBusyError
 from chatbot.messages import Finish, MemoryFigures, Notice, Usage
 
 ATTEMPTS, FIRST_WAIT_S, MOST_WAIT_S = 4, 0.5, 30.0
+GRACE_S = 5.0
+"""Beyond the longest silence, so that a server from which nothing at all comes is told as such."""
 TOKEN_CHARS = 128
 """No vocabulary in use has longer tokens: what is longer than all of them ignores `max_tokens`."""
 
@@ -117,6 +125,9 @@ class RemoteReply:
                 yield from self._flush(matcher)
                 yield self._finished("cancelled")
                 return
+            except StreamSilentError as error:
+                yield from self._flush(matcher)
+                raise silent(self._client.shown, self._client.timeout_s) from error
             except (openai.OpenAIError, httpx.HTTPError, OSError, ValueError) as error:
                 yield from self._flush(matcher)
                 raise self._typed(error, stream.opened) from error
@@ -128,20 +139,22 @@ class RemoteReply:
         yield self._finished("length" if hit_length else "stop")
 
     def _texts(self, stream: RemoteStream, matcher: StopMatcher) -> Generator[EngineEvent]:
-        for chunk in stream.chunks(self._stop):
+        for chunk in stream.chunks(self._stop, silence_s=self._client.timeout_s + GRACE_S):
             read = self._read
             if read.first is None and (chunk.text or chunk.finish):
                 read.first = time.perf_counter()
-                yield Prefilled(len(self._prompt), len(self._prompt), chunk.cached_tokens or 0)
+                cached = min(chunk.cached_tokens or 0, len(self._prompt))
+                yield Prefilled(len(self._prompt), len(self._prompt), cached)
             left = self._params.max_tokens * TOKEN_CHARS - read.n_chars
-            if len(chunk.text) > left:
+            size = len(chunk.text) + chunk.n_thought
+            if size > left:
                 chunk = replace(chunk, text=chunk.text[:left], token_ids=None, finish="length")
-            read.n_chars += len(chunk.text)
+            read.n_chars += size
             self._take(chunk)
             if text := matcher.push(chunk.text):
                 read.parts.append(text)
                 yield TextDelta(text)
-            if matcher.stopped or left <= len(chunk.text):
+            if matcher.stopped or size > left:
                 return
 
     def _take(self, chunk: Chunk) -> None:
@@ -176,10 +189,13 @@ class RemoteReply:
         read, now = self._read, time.perf_counter()
         ids = self._ids(read)
         first = read.first or now
+        prompt_tokens = read.last.prompt_tokens or len(self._prompt)
+        said = read.last.completion_tokens or 0
         usage = Usage(
-            prompt_tokens=read.last.prompt_tokens or len(self._prompt),
-            cached_tokens=read.last.cached_tokens or 0,
-            completion_tokens=read.last.completion_tokens or len(ids),
+            prompt_tokens=prompt_tokens,
+            cached_tokens=min(read.last.cached_tokens or 0, prompt_tokens),
+            # What is beyond the limit that the server was given cannot be.
+            completion_tokens=said if 0 < said <= self._params.max_tokens else len(ids),
             prefill_s=first - read.started,
             decode_s=now - first,
             memory=own_figures(),
@@ -208,4 +224,11 @@ class RemoteReply:
                 "counts are taken for estimates from now on."
             )
             notices.append(Notice("remote_count", text, {"told": told, "counted": counted}))
+        cached, most = self._read.last.cached_tokens or 0, told or counted
+        if cached > most:
+            text = (
+                f"The server says that {cached} tokens of the prompt were cached, but it has "
+                f"{most}; all of them are taken for cached."
+            )
+            notices.append(Notice("remote_cached", text, {"told": cached, "counted": most}))
         return tuple(notices)

@@ -6,6 +6,7 @@ Cutting it off closes its connection, which is how a server learns to stop. Know
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,10 @@ from typing import Any
 from chatbot.engine.remote_client import RemoteClient
 
 _POLL_S = 0.02
+_THOUGHTS = ("reasoning_content", "reasoning")
 _CUT_WAIT_S = 5.0
+END_WAIT_S = 10.0
+"""After a reply's last word, for the count of its tokens and the end of the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,8 @@ class Chunk:
     """What one event of the stream brings."""
 
     text: str = ""
+    n_thought: int = 0
+    """Letters that the model thought and that are no part of the reply."""
     token_ids: tuple[int, ...] | None = None
     finish: str | None = None
     prompt_tokens: int | None = None
@@ -33,6 +39,10 @@ class Chunk:
 
 class StreamCutError(Exception):
     """The reply was cut off on our side."""
+
+
+class StreamSilentError(Exception):
+    """The connection is alive, but no word of a reply comes."""
 
 
 class RemoteStream:
@@ -50,12 +60,17 @@ class RemoteStream:
         """The server has begun to answer, though no text need have come yet."""
         self._thread = Thread(target=self._run, name="remote-reply", daemon=True)
 
-    def chunks(self, stop: Event) -> Iterator[Chunk]:
-        """Until the end. Raises StreamCutError soon after `stop` is set, whatever is awaited."""
+    def chunks(self, stop: Event, *, silence_s: float) -> Iterator[Chunk]:
+        """Until the end. Raises StreamCutError soon after `stop` is set, whatever is awaited, and
+        StreamSilentError when no word came for `silence_s`: some servers send signs of life that
+        hold none, and would do so without end."""
         self._thread.start()
-        while True:
+        ended, until = False, time.monotonic() + silence_s
+        while not (ended and time.monotonic() > until):
             if stop.is_set():
                 raise StreamCutError
+            if time.monotonic() > until:
+                raise StreamSilentError
             try:
                 item = self._queue.get(timeout=_POLL_S)
             except Empty:
@@ -65,6 +80,10 @@ class RemoteStream:
             if isinstance(item, BaseException):
                 raise item
             yield item
+            if item.finish and not ended:
+                ended, until = True, time.monotonic() + min(silence_s, END_WAIT_S)
+            elif (item.text or item.n_thought) and not ended:
+                until = time.monotonic() + silence_s
 
     def close(self) -> None:
         """Close the connection, if it is still open, and wait for that."""
@@ -118,9 +137,10 @@ def _chunk(event: Any, *, is_chat: bool) -> Chunk:
 
 def _read_chunk(event: Any, *, is_chat: bool) -> Chunk:
     choice = event.choices[0] if event.choices else None
-    text, finish, ids = "", None, None
+    text, finish, ids, n_thought = "", None, None, 0
     if choice is not None:
         delta = getattr(choice, "delta", None) if is_chat else choice
+        n_thought = max(len(str(getattr(delta, key, None) or "")) for key in _THOUGHTS)
         text = (getattr(delta, "content" if is_chat else "text", None) or "") if delta else ""
         if not isinstance(text, str):
             raise TypeError("a text of another kind")
@@ -136,6 +156,7 @@ def _read_chunk(event: Any, *, is_chat: bool) -> Chunk:
         cached = timings.get("cache_n")
     return Chunk(
         text,
+        n_thought,
         tuple(ids) if isinstance(ids, list) else None,
         finish,
         token_count(getattr(usage, "prompt_tokens", None)) or None,

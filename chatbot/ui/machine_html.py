@@ -87,9 +87,9 @@ def _facts(language: Language, machine: Machine, usage: Usage | None) -> str:
             rows.append((tr(language, "machine.attention"), attention))
     if usage and usage.decode_s > 0:
         speed = usage.completion_tokens / usage.decode_s
-        rows.append(
-            (tr(language, "machine.speed"), tr(language, "machine.per_s", rate=f"{speed:,.1f}"))
-        )
+        # Tenths tell nothing of a speed of hundreds.
+        rate = f"{speed:,.1f}" if speed < 100 else f"{speed:,.0f}"
+        rows.append((tr(language, "machine.speed"), tr(language, "machine.per_s", rate=rate)))
         first = tr(language, "machine.seconds", time=f"{usage.prefill_s:.2f}")
         rows.append((tr(language, "machine.first"), first))
     cells = "".join(f"<dt>{esc(key)}</dt><dd>{esc(value)}</dd>" for key, value in rows)

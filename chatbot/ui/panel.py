@@ -144,7 +144,7 @@ def foot_html(language: Language, *, has_login: bool = False) -> str:
         f"{options}</select>"
         f"{bar_button(language, 'theme', 'theme', 'settings.theme')}"
         f"{bar_button(language, 'keys', 'help', 'keys.title')}"
-        f"{bar_button(language, 'options', 'gear', 'settings.title')}"
+        f"{bar_button(language, 'options', 'sliders', 'settings.title')}"
         f"{_logout_html(language) if has_login else ''}"
     )
 

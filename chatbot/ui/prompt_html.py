@@ -128,6 +128,6 @@ def _name(language: Language, segment: Segment) -> str:
         where = f'<span class="document">{esc(segment.document + pages)}</span>'
     else:
         # The first words tell one turn from another before it is opened.
-        start = " ".join(segment.text.split())[:80]
+        start = " ".join(segment.text.split())[:200]
         where = f'<span class="start">{esc(start)}</span>'
     return f'<span class="kind">{kind}</span>{label}{where}'
