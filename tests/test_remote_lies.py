@@ -273,12 +273,12 @@ def test_thoughts_are_words_but_not_without_end(
     monkeypatch.setattr(remote_reply, "GRACE_S", 0.0)
 
     def thinking() -> Iterator[Any]:
-        for _ in range(15):
+        for _ in range(24):
             yield {"choices": [{"index": 0, "delta": {"reasoning_content": "so"}}]}
             time.sleep(0.05)
         yield piece("hi", "stop")
 
-    engine = remote_engine(liar.url, engine_timeout_s=0.5)
+    engine = remote_engine(liar.url, engine_timeout_s=1.0)
     liar.streams = thinking
     assert reply(engine).text == "hi"
     thought = {"choices": [{"index": 0, "delta": {"reasoning": "so " * 1000}}]}
