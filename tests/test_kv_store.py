@@ -13,10 +13,12 @@ import torch
 from tiny_llama import START_ID, tiny_engine, tiny_model
 
 from chatbot.engine.base import Finished, Prefilled, SamplingParams, TextDelta
+from chatbot.engine.device_memory import Memory
 from chatbot.engine.kv_cache import cache_bytes, new_cache
 from chatbot.engine.kv_store import PrefixStore
 from chatbot.engine.local import TransformersEngine
 from chatbot.engine.memory import CacheKind
+from chatbot.engine.memory_watch import MARGIN_BYTES
 from chatbot.errors import EngineError
 
 BYTES_PER_TOKEN = 2 * 2 * 2 * 16 * 2
@@ -344,3 +346,13 @@ def test_unused_room_of_idle_chats_goes_before_any_cache(model: Any) -> None:
     assert engine.memory().kv_by_conversation.keys() == {"a", "b"}
     reply(engine, short, "c")
     assert engine.memory().kv_by_conversation.keys() == {"a", "b", "c"}
+
+
+def test_a_chat_takes_only_what_it_needs_where_memory_is_short(model: Any) -> None:
+    engine = tiny_engine(model)
+    window_tokens = engine.info.max_window_tokens
+    free_bytes = MARGIN_BYTES + engine._watch.window_bytes(window_tokens) - 1
+    engine._watch._free = lambda: Memory(2 * free_bytes, free_bytes)
+    reply(engine, (START_ID, *range(40)), "a")
+    whole_window = window_tokens * BYTES_PER_TOKEN
+    assert 0 < engine.memory().kv_by_conversation["a"] < whole_window

@@ -30,7 +30,7 @@ from chatbot.engine.ladder import (
 from chatbot.engine.local_samples import SHORT_TOKENS, draw, samples_of, settle
 from chatbot.engine.reply_state import ReplyState
 from chatbot.engine.sampling import TokenChooser
-from chatbot.engine.workshop import Workshop, can_quantize, release_memory, shortage
+from chatbot.engine.workshop import Workshop, can_quantize, release_memory
 from chatbot.errors import EngineError, OutOfMemoryError, SmallerPromptError
 from chatbot.messages import Finish, Notice
 
@@ -67,7 +67,7 @@ class LocalReply:
                 yield self._finished(finish)
                 return
             step = next_step(self._state(way))
-            sentence = shortage(self._shop, self._reply)
+            sentence = self._shop.shortage(self._reply)
             self._recover(step)
             if step is not None and step not in CALLERS_STEPS:
                 self._taken.append(step)
@@ -134,8 +134,7 @@ class LocalReply:
             lease.cache = new_cache(loaded.model, way.cache)
             lease.is_exact = False  # a fresh start would have the usual kind
         if lease.cache is not None:
-            # Once memory has failed, no more is taken than this reply needs.
-            reserve(lease.cache, lease.limit_tokens if self._taken else lease.room_tokens)
+            reserve(lease.cache, self._shop.room_tokens(lease, failed=bool(self._taken)))
         return lease.reader(loaded.model)
 
     def _keep_prefix(self, lease: Lease, reader: TokenReader) -> None:
@@ -218,8 +217,7 @@ class LocalReply:
 
     def _state(self, way: Recipe) -> LadderState:
         reply, kv = self._reply, self._shop.store.figures()
-        own = self._conversation_id or ""
-        idle = sum(n for name, n in kv.by_conversation.items() if name != own)
+        idle = sum(n for name, n in kv.by_conversation.items() if name != self._conversation_id)
         return LadderState(
             taken=tuple(self._taken),
             began=reply.completion_tokens > 0,

@@ -108,6 +108,10 @@ class MemoryWatch:
             message = f"{gib(self.free_bytes)} are free and the next step may take {gib(needed)}"
             raise MemoryIsShort(message)
 
+    def can_fill(self, window_tokens: int) -> bool:
+        """Whether a cache of so many tokens fits into free memory beside the work on it."""
+        return self._has(self._needs.window_bytes(window_tokens) + MARGIN_BYTES)
+
     def can_read_again(self, tokens: int) -> bool:
         """Whether so many tokens can be read at once without a cache."""
         return self._has(self._needs.piece_bytes(0, tokens, cached=False) + MARGIN_BYTES)

@@ -12,6 +12,7 @@ import torch
 
 from chatbot.engine.failures import out_of_memory
 from chatbot.engine.kv_cache import new_cache
+from chatbot.engine.kv_lease import Lease
 from chatbot.engine.kv_promise import KVStore
 from chatbot.engine.loading import LoadedModel
 from chatbot.engine.memory_watch import MemoryWatch
@@ -35,6 +36,23 @@ class Workshop:
     steps_taken: Counter[str]
     """Counts of steps against short memory, over all replies."""
 
+    def room_tokens(self, lease: Lease, *, failed: bool) -> int:
+        """What a cache takes at once; where memory is short, no more than this reply needs."""
+        roomy = not failed and self.watch.can_fill(lease.room_tokens)
+        return lease.room_tokens if roomy else lease.limit_tokens
+
+    def shortage(self, reply: ReplyState) -> str:
+        """The sentence for a reply that ran out of memory, with what was planned for it."""
+        weights_bytes = self.loaded.plan.weights_bytes
+        total_tokens = len(reply.prompt_ids) + reply.params.max_tokens
+        return out_of_memory(
+            len(reply.prompt_ids),
+            reply.completion_tokens,
+            needed_bytes=weights_bytes + self.watch.window_bytes(total_tokens),
+            weights_bytes=weights_bytes,
+            free_bytes=self.watch.free_bytes,
+        )
+
 
 def can_quantize(model: Any) -> bool:
     """Whether the model's caches can be kept in 8 bit."""
@@ -43,19 +61,6 @@ def can_quantize(model: Any) -> bool:
     except ModelError:
         return False
     return True
-
-
-def shortage(shop: Workshop, reply: ReplyState) -> str:
-    """The sentence for a reply that ran out of memory, with what was planned for it."""
-    weights_bytes = shop.loaded.plan.weights_bytes
-    total_tokens = len(reply.prompt_ids) + reply.params.max_tokens
-    return out_of_memory(
-        len(reply.prompt_ids),
-        reply.completion_tokens,
-        needed_bytes=weights_bytes + shop.watch.window_bytes(total_tokens),
-        weights_bytes=weights_bytes,
-        free_bytes=shop.watch.free_bytes,
-    )
 
 
 def release_memory() -> None:
