@@ -12,15 +12,35 @@ from functools import cache
 from pathlib import Path
 
 
-def in_language(language: str, sentence: str) -> str:
-    """The sentence in the language of the page, if there is a translation of it."""
+def in_language(language: str, text: str) -> str:
+    """The text in the language of the page, as far as there are translations of its sentences."""
     if language == "en":
-        return sentence
+        return text
+    # One pattern may stand for several sentences, so the whole is looked for first.
+    whole = _korean(text)
+    if whole is not None:
+        return whole
+    return " ".join(_korean(sentence) or sentence for sentence in _BETWEEN.split(text))
+
+
+_BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+_PAGES = re.compile(r"pages? (\d[\d, -]*)")
+
+
+def _korean(text: str) -> str | None:
     for pattern, korean in _patterns():
-        found = pattern.fullmatch(sentence)
+        found = pattern.fullmatch(text)
         if found:
-            return korean.format(**found.groupdict())
-    return sentence
+            values = found.groupdict()
+            return korean.format(**{name: _value(name, value) for name, value in values.items()})
+    return None
+
+
+def _value(name: str, value: str) -> str:
+    """What fills a blank: pages in Korean, advice as a sentence, all else as it is."""
+    if name == "advice":
+        return _korean(value) or value
+    return _PAGES.sub(r"\1쪽", value) if name == "pages_shown" else value
 
 
 @cache
