@@ -142,6 +142,27 @@ def test_required_parts_that_do_not_fit_say_by_how_much(
     assert "too many" in outcome.err
 
 
+def test_a_question_that_does_not_fit_does_not_end_the_others(
+    tmp_path: Path, scripted: UseScript
+) -> None:
+    scripted([])
+    # Too long for the room, which is too small to say that its middle is left out.
+    lines = [{"id": 1, "question": "Why?"}, {"id": 2, "question": "Why? " * 30}, {"question": "x"}]
+    questions = tmp_path / "q.jsonl"
+    questions.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+    asked = ("context", "--questions", questions, "--prompt-tokens", 64)
+    asked += ("--system-prompt", "Be brief. " * 9)
+    outcome = inside(*asked, "--json")
+    assert outcome.code == 2
+    first, refused, last = outcome.lines
+    assert_trace(first, "Why?", 64)
+    assert_trace(last, "x", 64)
+    assert refused["id"] == 2 and "too many" in refused["error"]
+    assert "too many" in outcome.err
+    outcome = inside(*asked)
+    assert outcome.code == 2 and "too many" in outcome.err and "too many" not in outcome.out
+
+
 def test_context_for_people_lists_the_pieces(
     scripted: UseScript,
 ) -> None:

@@ -24,7 +24,7 @@ from chatbot.console import Console
 from chatbot.engine.base import ChatTokenizer
 from chatbot.engine.model_figures import figures_of
 from chatbot.engine.models import read_config
-from chatbot.errors import ChatbotError, InputError
+from chatbot.errors import BudgetError, ChatbotError, InputError
 from chatbot.interchange import read_conversation, trace_record
 from chatbot.messages import Conversation, PromptTrace
 from chatbot.parts import (
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
-    """Print one trace per question."""
+    """Print one trace per question, or why there is none: then the exit code is not 0."""
     settings = _limited(arguments, settings)
     if arguments.summary is None and settings.summary == "model":
         settings = settings.model_copy(update={"summary": "extractive"})
@@ -102,10 +102,19 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
             vectors = _recall_vectors(settings, library, console)
             builder = PromptBuilder(tokenizer, settings, library, vectors=vectors)
             builder.embed(conversation, budget, limit_tokens=EMBEDDED_TOKENS)
+        n_refused = 0
         for question in questions:
             scope = replace(conversation, document_ids=_scope(question, ids))
-            _show(question, builder.build(scope, question.text, budget).trace, arguments, console)
-    return 0
+            try:
+                trace = builder.build(scope, question.text, budget).trace
+            except BudgetError as error:
+                if arguments.questions is None:
+                    raise
+                n_refused += 1
+                _show_refused(question, error, arguments, console)
+            else:
+                _show(question, trace, arguments, console)
+    return BudgetError.exit_code if n_refused else 0
 
 
 def _show(
@@ -116,6 +125,16 @@ def _show(
         console.json(own_id | trace_record(trace))
     else:
         console.result(trace_table(trace))
+
+
+def _show_refused(
+    question: Question, error: BudgetError, arguments: argparse.Namespace, console: Console
+) -> None:
+    """One question that does not fit costs the others nothing, and keeps its line among them."""
+    if arguments.json:
+        own_id = {} if question.id is None else {"id": question.id}
+        console.json(own_id | {"question": question.text, "error": str(error)})
+    console.note(f"chatbot: {question.text[:60]!r}: {error}")
 
 
 def _limited(arguments: argparse.Namespace, settings: Settings) -> Settings:
