@@ -37,7 +37,7 @@ from retrieval.types import (
     Passage,
     RetrievalError,
 )
-from retrieval.unpack import is_archive, unpack
+from retrieval.unpack import Unpacked, is_archive, unpack
 
 __all__ = ["DEFAULT_LIMITS", "IngestProgress", "Library", "walk"]
 
@@ -149,7 +149,10 @@ class Library:
         with tempfile.TemporaryDirectory(prefix="archive-") as folder:
             parts = list(unpack(path, name, Path(folder), self._rules.limits))
             yield from (part for part in parts if isinstance(part, IngestReport))
-            yield from ingestor.run([p for p in parts if not isinstance(p, IngestReport)])
+            files = [part for part in parts if isinstance(part, Unpacked)]
+            reports = ingestor.run([(file.path, file.name) for file in files])
+            for file, report in zip(files, reports, strict=True):
+                yield replace(report, message=" ".join(filter(None, (file.note, report.message))))
 
     @property
     def embedder(self) -> Embedder | None:

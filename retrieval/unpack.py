@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path, PurePosixPath
 
 from retrieval.load import SUPPORTED_SUFFIXES, LoadLimits, document_name
@@ -23,7 +26,14 @@ _ENCRYPTED = 0x1
 _BLOCK_BYTES = 1 << 20
 _REASONS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
 
-Unpacked = tuple[Path, str]
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """A file of an archive. `note` is a sentence for the user when its name was taken."""
+
+    path: Path
+    name: str
+    note: str = ""
 
 
 def is_archive(path: Path) -> bool:
@@ -37,7 +47,8 @@ def unpack(
     """The files of an archive that can be read, as paths in the empty `folder`, with their names;
     a report for each that cannot be had, and one for an archive that is damaged or has none.
 
-    As in folders, hidden files and those of unknown formats are passed over.
+    As in folders, hidden files and those of unknown formats are passed over. Several of one name,
+    which a folder cannot have, get numbers: as documents each would take the other's place.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -57,8 +68,10 @@ def _entries(
         yield _refused(name, f"This archive has {len(wanted)} files, {MAX_FILES} are allowed.")
         return
     left_bytes = MAX_TOTAL_BYTES
+    names = [document_name(f"{name}/{inner}") for _, inner in wanted]
+    told_apart = _told_apart(names)
     for number, (entry, inner) in enumerate(wanted):
-        own_name = document_name(f"{name}/{inner}")
+        own_name = told_apart[number]
         target = folder / f"{number:05d}{PurePosixPath(inner).suffix.lower()}"
         try:
             left_bytes -= _extract(archive, entry, target, min(limits.max_bytes, left_bytes))
@@ -67,7 +80,31 @@ def _entries(
         except _REASONS as error:
             yield _refused(own_name, f"This file in the archive cannot be unpacked ({error}).")
         else:
-            yield target, own_name
+            yield Unpacked(target, own_name, _note(names[number], own_name))
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """The names, with a number in the second and later ones of each that is not another's name."""
+    taken = set(names)
+    seen: Counter[str] = Counter()
+    result: list[str] = []
+    for name in names:
+        seen[name] += 1
+        result.append(name if seen[name] == 1 else _numbered(name, seen[name], taken))
+        taken.add(result[-1])
+    return result
+
+
+def _numbered(name: str, first: int, taken: set[str]) -> str:
+    path = PurePosixPath(name)
+    tries = (str(path.with_name(f"{path.stem} ({n}){path.suffix}")) for n in count(first))
+    return next(new for new in tries if new not in taken)
+
+
+def _note(name: str, own_name: str) -> str:
+    if name == own_name:
+        return ""
+    return f"The archive holds more than one “{name}”; this one was added as “{own_name}”."
 
 
 def _inner_name(entry: zipfile.ZipInfo) -> str:

@@ -6,10 +6,12 @@ import io
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from retrieval.load import LoadLimits
 from retrieval.pipeline import Library
 from retrieval.types import IngestReport
-from retrieval.unpack import unpack
+from retrieval.unpack import Unpacked, unpack
 
 LIMITS = LoadLimits(max_bytes=1 << 20, timeout_s=30, memory_bytes=1 << 30, max_pages=50)
 
@@ -27,7 +29,7 @@ def archive(folder: Path, parts: dict[str, bytes], name: str = "all.zip") -> Pat
 def unpacked(path: Path, folder: Path) -> tuple[dict[str, bytes], list[IngestReport]]:
     folder.mkdir()
     parts = list(unpack(path, path.name, folder, LIMITS))
-    files = {part[1]: part[0].read_bytes() for part in parts if not isinstance(part, IngestReport)}
+    files = {part.name: part.path.read_bytes() for part in parts if isinstance(part, Unpacked)}
     return files, [part for part in parts if isinstance(part, IngestReport)]
 
 
@@ -58,6 +60,33 @@ def test_names_from_korean_windows(tmp_path: Path) -> None:
     path.write_bytes(data.replace(b"X" * len(raw), raw))
     files, _ = unpacked(path, tmp_path / "out")
     assert list(files) == ["ko.zip/보고서.txt"]
+
+
+def test_two_files_of_one_name_both_stay(tmp_path: Path) -> None:
+    """ZIP allows it; the second used to take the place of the first, and nobody was told."""
+    path = tmp_path / "twice.zip"
+    with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(path, "w") as file:
+        for name, text in (
+            ("a.v1/plan.txt", "The bridge opens in March."),
+            ("a.v1/plan.txt", "The bridge opens in April."),
+            ("a.v1/plan (2).txt", "The bridge is closed."),
+            ("a.v1/plan.txt", "The bridge opens in May."),
+        ):
+            file.writestr(name, text)
+    library = Library(tmp_path / "library", embedder=None, count_tokens=len)
+    try:
+        reports = list(library.ingest_archive(path, name="twice.zip"))
+        texts = {r.file: library.document_text(str(r.document_id)) for r in reports}
+        assert texts == {
+            "twice.zip/a.v1/plan.txt": "The bridge opens in March.",
+            "twice.zip/a.v1/plan (2).txt": "The bridge is closed.",
+            "twice.zip/a.v1/plan (3).txt": "The bridge opens in April.",
+            "twice.zip/a.v1/plan (4).txt": "The bridge opens in May.",
+        }
+        notes = {r.file: r.message for r in reports if "more than one" in r.message}
+        assert set(notes) == {"twice.zip/a.v1/plan (3).txt", "twice.zip/a.v1/plan (4).txt"}
+    finally:
+        library.close()
 
 
 def test_hidden_and_unknown_files_are_passed_over(tmp_path: Path) -> None:
