@@ -12,7 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
+from chatbot.api.file_records import file_id
 from chatbot.api.keys import FILE, Limits, add_key, revoke_key
+from chatbot.api.waiting import WaitingFiles
 from chatbot.errors import SettingsError
 from chatbot.services import build_services
 from chatbot.settings import Settings
@@ -29,6 +31,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     folder = tmp_path_factory.mktemp("access")
     add_user(folder / "users.txt", "anna", "long enough")
     add_key(folder / FILE, "first", user="", limits=FREE, created="")
+    waiting = WaitingFiles(folder / "incoming-api")
+    left = waiting.new_path(".txt")
+    left.write_text("What an ended program did not read.", encoding="utf-8")
+    waiting.keep(left, "left.txt", "anna")
+    waiting.close()
     running = Api(folder, auth=folder / "users.txt", max_upload_mb=1)
     yield running
     running.close()
@@ -118,6 +125,18 @@ def test_limits_of_a_key_are_held(api: Api) -> None:
         next(lines)  # kept, since its end would end the reply
         assert chat(api, single).json()["error"]["code"] == "rate_limit_exceeded"
     until(lambda: chat(api, single).status_code == 200, "the place is free again")
+
+
+def test_a_file_that_an_ended_program_did_not_read_is_read(
+    api: Api, anna: dict[str, str], bora: dict[str, str]
+) -> None:
+    path = f"files/{file_id('left.txt')}"
+    until(
+        lambda: api.plain.get(path, headers=anna).json().get("status") == "processed",
+        "the file is read",
+    )
+    assert api.plain.get(path, headers=bora).status_code == 404
+    assert api.plain.delete(path, headers=anna).json()["deleted"]
 
 
 def test_a_file_that_is_too_large_is_refused_while_it_comes(api: Api, anna: dict[str, str]) -> None:

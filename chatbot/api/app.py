@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from chatbot.api import schema
-from chatbot.api.bodies import Incoming, read_json
+from chatbot.api.bodies import read_json
 from chatbot.api.completions import Wanted, streamed, whole
 from chatbot.api.errors import ApiError, bad
 from chatbot.api.file_routes import FileRoutes
@@ -63,8 +63,13 @@ class Api:
         self._gate = Gate(keys, self._accounts)
         self._runner = Runner()
         self._limiter = CapacityLimiter(BLOCKING_CALLS)
-        incoming = Incoming(scratch_folder(settings) / "incoming-api", settings.max_upload_mb * MIB)
-        self._files = FileRoutes(persons, self._gate, incoming, self._limiter)
+        self._files = FileRoutes(
+            persons,
+            self._gate,
+            incoming=scratch_folder(settings) / "incoming-api",
+            max_bytes=settings.max_upload_mb * MIB,
+            limiter=self._limiter,
+        )
         self._started = int(time.time())
         self.app = self._routes()
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import secrets
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 from anyio import to_thread
@@ -18,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
 from chatbot.api.errors import ApiError, bad
-from chatbot.store_runner import runner_lives, runner_name
+from chatbot.api.waiting import WaitingFile, WaitingFiles
 
 MAX_JSON_BYTES = 4 << 20
 MULTIPART_SLACK_BYTES = 64 << 10
@@ -28,27 +25,15 @@ PURPOSES = ("user_data", "assistants")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file that has come in completely. Whoever gets it removes it."""
-
-    path: Path
-    name: str
-
-
 class Incoming:
-    """The folder of this program's files that are not read yet, one of several programs'."""
+    """Takes in files, which then wait to be read."""
 
-    def __init__(self, parent: Path, max_bytes: int) -> None:
+    def __init__(self, waiting: WaitingFiles, max_bytes: int) -> None:
         self.max_bytes = max_bytes
-        self._folder = parent / runner_name().replace(":", "_")
-        self._folder.mkdir(parents=True)
-        for entry in parent.iterdir():
-            if not runner_lives(entry.name.replace("_", ":")):
-                shutil.rmtree(entry, ignore_errors=True)
+        self._waiting = waiting
 
-    async def receive(self, request: Request) -> Upload:
-        """The file of a multipart request. Raises ApiError."""
+    async def receive(self, request: Request, user: str) -> WaitingFile:
+        """The file of a multipart request by a person. Raises ApiError."""
         if "multipart/form-data" not in request.headers.get("content-type", ""):
             raise bad("Send the file as multipart/form-data, in the field 'file'.", "file")
         bound = self.max_bytes + MULTIPART_SLACK_BYTES
@@ -58,20 +43,14 @@ class Incoming:
             if (file.size or 0) > self.max_bytes:
                 raise _too_large(self.max_bytes)
             name = (file.filename or "file").replace("\\", "/").rsplit("/", 1)[-1] or "file"
-            path = self._folder / (secrets.token_hex(16) + _suffix(name))
-            await to_thread.run_sync(self._copy, file.file, path)
-            return Upload(path, name)
+            return await to_thread.run_sync(self._keep, file.file, name, user)
 
-    def close(self) -> None:
-        """Remove everything that was not read."""
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _copy(self, source: IO[bytes], path: Path) -> None:
-        # Someone may have cleaned up the data folder since the last file.
-        self._folder.mkdir(parents=True, exist_ok=True)
+    def _keep(self, source: IO[bytes], name: str, user: str) -> WaitingFile:
+        path = self._waiting.new_path(_suffix(name))
         try:
             with path.open("wb") as target:
                 shutil.copyfileobj(source, target)
+            return self._waiting.keep(path, name, user)
         except OSError as error:
             path.unlink(missing_ok=True)
             sentence = f"The file could not be saved ({error.strerror}); ask who runs the server."

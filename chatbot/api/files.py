@@ -2,75 +2,66 @@
 
 The id of a file is that of its name: a file that is sent again under the same name takes the place
 of the earlier one, as on the page. Of a ZIP archive the files are listed; its own id stands for all
-of them. What is being read, or could not be read, is known until the
-program ends; what is in the library stays.
+of them. What could not be read is known until the program ends; what is waiting to be read is read
+by the next one.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
-from typing import Literal
 
 from chatbot.api.errors import ApiError
+from chatbot.api.file_records import (
+    FileInfo,
+    archive_file,
+    file_id,
+    is_file,
+    stands_for,
+    stored_file,
+)
 from chatbot.api.given import ALL_FILES
+from chatbot.api.waiting import WaitingFile, WaitingFiles
 from chatbot.store import Store
 from retrieval.load import document_name
 from retrieval.pipeline import Library
 from retrieval.types import DocumentInfo, IngestReport, RetrievalError
-from retrieval.unpack import ARCHIVE_SUFFIXES, is_archive
+from retrieval.unpack import is_archive
 
 MAX_WAITING = 64
 """Files of one person that may wait to be read."""
 MAX_FAILED = 256
 """Files of one person that could not be read and are still told of."""
+MAX_BEGUN = 3
+"""A file at which the program ended so often may be why it ended."""
+ENDS_PROGRAM = "The program ended each time it read this file; send a smaller one, or parts of it."
 log = logging.getLogger(__name__)
-
-Status = Literal["uploaded", "processed", "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class FileInfo:
-    """One file. `details` is a sentence on what is wrong with it, or ""; `created` is in Unix
-    time."""
-
-    id: str
-    name: str
-    n_bytes: int
-    created: int
-    status: Status
-    details: str = ""
-    document_id: str | None = None
 
 
 @dataclass(slots=True)
 class _Job:
     info: FileInfo
+    file: WaitingFile
     cancel: threading.Event = field(default_factory=threading.Event)
-
-
-def file_id(name: str) -> str:
-    """The id of the file of this name."""
-    digest = hashlib.sha256(document_name(name).encode("utf-8", "replace"))
-    return f"file-{digest.hexdigest()[:24]}"
 
 
 class Shelf:
     """The files of one person. Safe to use from many threads; `readers` read them."""
 
-    def __init__(self, library: Library, store: Store, readers: Executor) -> None:
+    def __init__(
+        self, library: Library, store: Store, readers: Executor, waiting: WaitingFiles
+    ) -> None:
         self._library = library
         self._store = store
         self._readers = readers
+        self._waiting = waiting
         self._lock = threading.Lock()
+        self._is_closing = False
         self._jobs: OrderedDict[str, _Job] = OrderedDict()
 
     @property
@@ -80,24 +71,27 @@ class Shelf:
             waiting = sum(job.info.status == "uploaded" for job in self._jobs.values())
         return waiting >= MAX_WAITING
 
-    def add(self, path: Path, name: str) -> FileInfo:
-        """Read a file in the background; it is the shelf's from now on and removed when read."""
-        name = document_name(name)
-        info = FileInfo(file_id(name), name, path.stat().st_size, int(time.time()), "uploaded")
-        job = _Job(info)
+    def add(self, file: WaitingFile) -> FileInfo:
+        """Read a file in the background; it is the shelf's from now on and dropped when read."""
+        name = document_name(file.name)
+        job = _Job(FileInfo(file_id(name), name, file.n_bytes, int(file.since), "uploaded"), file)
         with self._lock:
-            before = self._jobs.pop(info.id, None)
-            self._jobs[info.id] = job
+            before = self._jobs.pop(job.info.id, None)
+            self._jobs[job.info.id] = job
         if before is not None:
-            before.cancel.set()
-        self._readers.submit(self._read, path, job)
-        return info
+            self._give_up(before)
+        if file.begun >= MAX_BEGUN:
+            self._finish(job, ENDS_PROGRAM)
+            self._waiting.drop(file)
+        else:
+            self._readers.submit(self._read, job)
+        return job.info
 
     def all(self) -> list[FileInfo]:
         """All files, oldest first."""
         with self._lock:
             jobs = {name: job.info for name, job in self._jobs.items()}
-        stored = [_stored(document) for document in self._library.documents()]
+        stored = [stored_file(document) for document in self._library.documents()]
         found = {info.id: info for info in stored} | jobs
         return sorted(found.values(), key=lambda info: (info.created, info.id))
 
@@ -110,14 +104,16 @@ class Shelf:
         documents = self._behind(wanted)
         if not documents:
             raise _not_found(wanted)
-        return _stored(documents[0]) if _is(documents[0], wanted) else _archive(documents)
+        return (
+            stored_file(documents[0]) if is_file(documents[0], wanted) else archive_file(documents)
+        )
 
     def delete(self, wanted: str) -> None:
         """Remove a file, also while it is being read. Raises ApiError (404)."""
         with self._lock:
             job = self._jobs.pop(wanted, None)
-            if job is not None:
-                job.cancel.set()
+        if job is not None:
+            self._give_up(job)
         documents = self._behind(wanted)
         if job is None and not documents:
             raise _not_found(wanted)
@@ -131,7 +127,7 @@ class Shelf:
             return tuple(document.id for document in documents)
         found: dict[str, None] = {}
         for one in wanted:
-            behind = [d.id for d in documents if _stands_for(one, d)]
+            behind = [d.id for d in documents if stands_for(one, d)]
             info = None if behind else self.get(one)
             if info is not None and info.status == "uploaded":
                 sentence = f"The file {info.name!r} is still being read; wait for its status."
@@ -143,17 +139,20 @@ class Shelf:
         return tuple(found)
 
     def close(self) -> None:
-        """Give up what is not read yet."""
+        """Leave what is not read yet to the next program."""
         with self._lock:
+            self._is_closing = True
             for job in self._jobs.values():
                 job.cancel.set()
 
-    def _read(self, path: Path, job: _Job) -> None:
-        name = job.info.name
+    def _read(self, job: _Job) -> None:
         try:
             if job.cancel.is_set():
                 return
-            reports = self._reports(path, name, job.cancel)
+            job.file = self._waiting.begin(job.file)
+            reports = self._reports(job.file.path, job.info.name, job.cancel)
+            if self._is_left(job):
+                return
             stored = [r.document_id for r in reports if r.status in ("indexed", "unchanged")]
             self._finish(job, None if stored else _problem(reports))
             if job.cancel.is_set() and not self._is_wanted(job):
@@ -165,7 +164,8 @@ class Shelf:
             log.exception("A file could not be read by a fault in the program.")
             self._finish(job, "A fault in the program; send the file again.")
         finally:
-            path.unlink(missing_ok=True)
+            if not self._is_left(job):
+                self._waiting.drop(job.file)
 
     def _reports(self, path: Path, name: str, cancel: threading.Event) -> list[IngestReport]:
         if is_archive(path):
@@ -184,6 +184,16 @@ class Shelf:
             for name in failed[:-MAX_FAILED]:
                 del self._jobs[name]
 
+    def _give_up(self, job: _Job) -> None:
+        """Nobody wants it: also the next program is not to read it."""
+        job.cancel.set()
+        self._waiting.drop(job.file)
+
+    def _is_left(self, job: _Job) -> bool:
+        """Whether the reading of a file ends only since the program does."""
+        with self._lock:
+            return self._is_closing and self._jobs.get(job.info.id) is job
+
     def _is_wanted(self, job: _Job) -> bool:
         """Whether a newer file of this name is being read."""
         with self._lock:
@@ -191,61 +201,17 @@ class Shelf:
 
     def _behind(self, wanted: str) -> list[DocumentInfo]:
         """The documents of an id: one, or those of an archive."""
-        return [d for d in self._library.documents() if _stands_for(wanted, d)]
+        return [d for d in self._library.documents() if stands_for(wanted, d)]
 
     def _remove(self, document_id: str) -> None:
         self._library.delete(document_id)
         self._store.remove_document_everywhere(document_id)
 
 
-def _archive_of(document: DocumentInfo) -> str | None:
-    """The name of the archive that a document came in; its files are named by it and their path."""
-    for suffix in ARCHIVE_SUFFIXES:
-        place = document.name.lower().find(f"{suffix}/")
-        if place > 0:
-            return document.name[: place + len(suffix)]
-    return None
-
-
-def _is(document: DocumentInfo, wanted: str) -> bool:
-    return file_id(document.name) == wanted
-
-
-def _stands_for(wanted: str, document: DocumentInfo) -> bool:
-    archive = _archive_of(document)
-    return _is(document, wanted) or (archive is not None and file_id(archive) == wanted)
-
-
-def _archive(documents: Sequence[DocumentInfo]) -> FileInfo:
-    """The archive that documents came in, as a file."""
-    name = _archive_of(documents[0]) or ""
-    of_each = [_stored(document) for document in documents]
-    return FileInfo(
-        file_id(name),
-        name,
-        sum(info.n_bytes for info in of_each),
-        max(info.created for info in of_each),
-        "processed",
-        f"{len(of_each)} files of this archive were read.",
-    )
-
-
 def _problem(reports: Sequence[IngestReport]) -> str:
     """Why nothing of a file can be used."""
     said = next((report.message for report in reports if report.message), "")
     return said or "There is no text in this file."
-
-
-def _stored(document: DocumentInfo) -> FileInfo:
-    return FileInfo(
-        file_id(document.name),
-        document.name,
-        document.bytes,
-        int(datetime.fromisoformat(document.created).timestamp()),
-        "processed",
-        " ".join(document.warnings),
-        document.id,
-    )
 
 
 def _not_found(wanted: str) -> ApiError:

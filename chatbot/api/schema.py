@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from chatbot.api.files import FileInfo
+from chatbot.api.file_records import FileInfo
 from chatbot.api.shapes import ChatRequest
 
 _REF = "#/components/schemas/{model}"
