@@ -7,6 +7,7 @@ ever seen by another.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from chatbot.ui.i18n import Language
@@ -41,6 +42,7 @@ class Desk:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._beginning = threading.Lock()
         self._tabs: dict[str, Tab] = {}
         self._tickets: dict[str, Ticket] = {}
 
@@ -59,6 +61,19 @@ class Desk:
         with self._lock:
             self._tabs[session] = tab
             return tab
+
+    def begin(self, session: str, tab: Tab, make: Callable[[], str]) -> Tab:
+        """The tab with a chat; where it has none yet, that of the id which `make` returns.
+
+        A file and a question that a new chat gets at once come to the same one.
+        """
+        if tab.conversation_id:
+            return tab
+        with self._beginning:
+            now = self.tab(session)
+            if now.conversation_id:
+                return now
+            return self.show(session, replace(tab, conversation_id=make()))
 
     def more(self, session: str, least: int = 0) -> Tab:
         """Let the tab show more of the older turns, `least` of them at least."""

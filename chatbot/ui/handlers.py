@@ -65,7 +65,7 @@ class Handlers:
         wanted = call.conversation_id
         tab = Tab(wanted if self.screen.conversation(wanted) else "", language)
         if wanted and not tab.conversation_id:
-            warn(tr(language, "warn.no_chat"))
+            warn(language, tr(language, "warn.no_chat"))
         return self.screen.whole(self.desk.show(call.session, tab), call.session)
 
     def send(self, call: Call, text: object) -> Iterator[Updates]:
@@ -93,7 +93,7 @@ class Handlers:
         try:
             return action(call, tab) if action else {}
         except (ChatbotError, RetrievalError) as error:
-            warn(in_language(tab.language, str(error)))
+            warn(tab.language, in_language(tab.language, str(error)))
             return self.screen.side(tab)
 
     def uploaded(self, call: Call) -> Iterator[Updates]:
@@ -103,9 +103,7 @@ class Handlers:
         rejected = rejected_of(call, tab.language, self._services.settings.max_upload_mb)
         if not files and not rejected:
             return
-        if not tab.conversation_id:
-            new = self._services.store.create_conversation()
-            tab = self.desk.show(call.session, replace(tab, conversation_id=new.id))
+        tab = self._begun(call, tab)
         cid = tab.conversation_id
         for name, message in rejected:
             self.jobs.reject(cid, name, message)
@@ -170,7 +168,8 @@ class Handlers:
         try:
             taken = self._options.change(name, typed)
         except OSError as error:
-            warn(tr(tab.language, "settings.not_saved", reason=error.strerror or error))
+            reason = tr(tab.language, "settings.not_saved", reason=error.strerror or error)
+            warn(tab.language, reason)
             taken = True
         refused = {} if taken else {name: typed}
         return {"settings": self.screen.settings(tab, refused)}
@@ -188,9 +187,7 @@ class Handlers:
     def _system(self, call: Call, tab: Tab) -> Updates:
         """Other instructions for the chat on the screen, which begins with them if need be."""
         text = text_of(call)[:MAX_SYSTEM_CHARACTERS]
-        if not tab.conversation_id:
-            new = self._services.store.create_conversation()
-            tab = self.desk.show(call.session, replace(tab, conversation_id=new.id))
+        tab = self._begun(call, tab)
         self._services.store.set_system_text(tab.conversation_id, text)
         return {"cid": tab.conversation_id, "settings": self.screen.settings(tab)}
 
@@ -198,9 +195,7 @@ class Handlers:
         known = {document.id for document in self._services.library.documents()}
         if call.id() not in known:
             return self.screen.side(tab)
-        if not tab.conversation_id:
-            new = self._services.store.create_conversation()
-            tab = self.desk.show(call.session, replace(tab, conversation_id=new.id))
+        tab = self._begun(call, tab)
         self.jobs.use(tab.conversation_id, call.id(), on=bool(call.data.get("on")))
         return {"cid": tab.conversation_id, **self.screen.side(tab)}
 
@@ -215,6 +210,11 @@ class Handlers:
         return self.screen.side(tab)
 
     # Checks
+
+    def _begun(self, call: Call, tab: Tab) -> Tab:
+        return self.desk.begin(
+            call.session, tab, lambda: self._services.store.create_conversation().id
+        )
 
     def _tab(self, call: Call) -> Tab:
         """What the tab shows; after a restart what its page says, if that exists."""

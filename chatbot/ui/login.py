@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, pick_language, tr
+from chatbot.ui.layout import TITLE
 from chatbot.users import is_right
 
 SESSION_COOKIE = "chat_session"
@@ -82,12 +83,12 @@ class Login:
         given = parse_qs(body.decode("utf-8", "replace"))
         name, password = (given.get(key, [""])[0] for key in ("name", "password"))
         if self._pauses(name):
-            return HTMLResponse(_form(language, "login.pause"), status_code=429)
+            return HTMLResponse(_form(language, "login.pause", name), status_code=429)
         # A tenth of a second of work, which must not hold up everybody else.
         right = await to_thread.run_sync(is_right, self._users, name, password)
         if not right:
             self._note_wrong(name)
-            return HTMLResponse(_form(language, "login.wrong"), status_code=401)
+            return HTMLResponse(_form(language, "login.wrong", name), status_code=401)
         return self._begun(name)
 
     def _begun(self, name: str) -> Response:
@@ -129,25 +130,39 @@ def _session_of(cookies: str) -> str:
     return morsel.value if morsel else ""
 
 
-def _form(language: Language, problem: str = "") -> str:
+def _form(language: Language, problem: str = "", name: str = "") -> str:
     told = f'<p role="alert">{esc(tr(language, problem))}</p>' if problem else ""
     label = {key: esc(tr(language, f"login.{key}")) for key in ("title", "name", "password", "go")}
     return (
         f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><meta name="color-scheme" '
         f'content="light dark"><title>{label["title"]}</title><style>{_STYLE}</style></head><body>'
-        f'<main><h1>{label["title"]}</h1>{told}<form method="post" action="{LOGIN}">'
-        f'<label>{label["name"]}<input name="name" autocomplete="username" required autofocus>'
+        f'<main><p class="brand">{esc(TITLE)}</p><h1>{label["title"]}</h1>{told}'
+        f'<form method="post" action="{LOGIN}"><label>{label["name"]}<input name="name" '
+        f'value="{esc(name)}" autocomplete="username" required{"" if name else " autofocus"}>'
         f'</label><label>{label["password"]}<input name="password" type="password" '
-        f'autocomplete="current-password" required></label><button>{label["go"]}</button>'
+        f'autocomplete="current-password" required{" autofocus" if name else ""}></label>'
+        f"<button>{label['go']}</button>"
         "</form></main></body></html>"
     )
 
 
 _STYLE = (
-    "body{font-family:system-ui,sans-serif;display:grid;place-items:center;min-height:90vh;margin:0}"
-    "main{width:min(340px,90vw)}h1{font-size:20px}label{display:block;margin:14px 0;font-size:14px}"
-    "input{display:block;box-sizing:border-box;width:100%;padding:9px;margin-top:5px;font:inherit}"
-    "button{padding:10px 18px;font:inherit;font-weight:600;cursor:pointer}"
-    "p{color:#b3261e}@media(prefers-color-scheme:dark){p{color:#ff8a80}}"
+    ":root{--bg:#f6f5f1;--box:#fff;--line:#e2dfd6;--text:#23211d;--soft:#68645b;--go:#0c6b62;"
+    "--on:#fff;--bad:#b3261e}@media(prefers-color-scheme:dark){:root{--bg:#151517;--box:#1e1e21;"
+    "--line:#34343a;--text:#ececee;--soft:#a5a3ab;--go:#4fc4b4;--on:#06231f;--bad:#ff8a80}}"
+    "body{font-family:Pretendard,'Noto Sans KR','Apple SD Gothic Neo','Malgun Gothic',NanumGothic,"
+    "system-ui,sans-serif;display:grid;place-items:center;min-height:90vh;margin:0;"
+    "background:var(--bg);color:var(--text)}"
+    "main{box-sizing:border-box;width:min(360px,calc(100vw - 32px));padding:26px 24px;"
+    "border:1px solid var(--line);border-radius:16px;background:var(--box);word-break:keep-all}"
+    ".brand{margin:0;font-size:13px;color:var(--soft)}h1{font-size:20px;margin:4px 0 0}"
+    "label{display:block;margin:16px 0;font-size:13.5px;font-weight:600}"
+    "input{display:block;box-sizing:border-box;width:100%;padding:10px 12px;margin-top:6px;"
+    "font:inherit;font-size:16px;font-weight:400;color:inherit;background:var(--bg);"
+    "border:1px solid var(--line);border-radius:10px}"
+    ":focus-visible{outline:2px solid var(--go);outline-offset:1px}"
+    "button{width:100%;margin-top:6px;padding:11px;border:0;border-radius:10px;font:inherit;"
+    "font-weight:600;cursor:pointer;background:var(--go);color:var(--on)}"
+    "[role=alert]{margin:12px 0 0;font-size:14px;line-height:1.5;color:var(--bad)}"
 )

@@ -13,10 +13,12 @@ from chatbot.ui import endpoints
 from chatbot.ui.asks import Asks
 from chatbot.ui.calls import Call, checked_id
 from chatbot.ui.handlers import Handlers
+from chatbot.ui.i18n import pick_language
 from chatbot.ui.inbox import COOKIE
 from chatbot.ui.layout import TITLE, layout
 from chatbot.ui.people import People
 from chatbot.ui.screen import Updates
+from chatbot.ui.sentences import in_language
 
 # What the page's own memory of a browser gives to the load event.
 _ON_LOAD_JS = """(cid, language) => [
@@ -83,7 +85,9 @@ def _handlers(people: People, request: gr.Request) -> Handlers:
         session = getattr(request, "session_hash", None)
         return people.of(request.headers.get("cookie", ""), session or "")
     except InputError as error:
-        raise gr.Error(str(error), print_exception=False) from error
+        accept = request.headers.get("accept-language", "")
+        language = pick_language(chosen="", setting="", accept=accept)
+        raise gr.Error(in_language(language, str(error)), print_exception=False) from error
 
 
 def _question(data: object, request: gr.Request) -> Call:

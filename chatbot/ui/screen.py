@@ -216,6 +216,9 @@ class Screen:
         is_demo = settings.model == "demo" and not settings.engine_url
         if machine.info:
             is_demo = machine.info.is_demo
+        elif machine.status.state == "failed":
+            # Nobody has that model; the strip over the box says why.
+            is_demo = False
         return Welcome(is_demo, bool(conversation and conversation.document_ids))
 
     def phase(self) -> str:

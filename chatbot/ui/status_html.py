@@ -8,6 +8,7 @@ from chatbot.ui.actions_html import bar_button
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, tr
 from chatbot.ui.options_html import switch_text
+from chatbot.ui.sentences import in_language
 
 
 def status_html(language: Language, status: EngineStatus, switch: Switch | None = None) -> str:
@@ -24,7 +25,7 @@ def status_html(language: Language, status: EngineStatus, switch: Switch | None 
     return (
         f'<div class="status {status.state}" role="status"><strong>'
         f"{esc(tr(language, f'status.{status.state}'))}{percent}</strong>"
-        f"<span>{esc(status.message)}</span><span>{hint}</span>"
+        f"<span>{esc(in_language(language, status.message))}</span><span>{hint}</span>"
         f"{progress if status.state == 'loading' else ''}</div>"
     )
 

@@ -109,6 +109,10 @@ def test_a_phone_shows_everything_without_overflow(
     )
     assert wide == []
     assert tab.box.bounding_box()["y"] + tab.box.bounding_box()["height"] < 844  # type: ignore[index]
+    tab.feet.last.locator("[data-act=edit]").tap()
+    dialog = page.locator("dialog[open]").bounding_box()
+    assert dialog and dialog["x"] > 0 and dialog["x"] + dialog["width"] < 390
+    page.keyboard.press("Escape")
     page.locator("#top [data-act=menu]").tap()
     expect(page.locator("#side")).to_be_visible()
     page.locator("#new-chat button").tap()

@@ -39,6 +39,15 @@ def test_tabs_do_not_share_what_they_show() -> None:
     assert desk.more("tab1").shown == 60
 
 
+def test_a_file_and_a_question_at_once_come_to_the_same_new_chat() -> None:
+    desk, made = Desk(), iter(("c1", "c2"))
+    # Both have read the tab before either of them began a chat.
+    before = desk.tab("tab1")
+    begun = [desk.begin("tab1", before, lambda: next(made)).conversation_id for _ in range(2)]
+    assert begun == ["c1", "c1"] and desk.tab("tab1").conversation_id == "c1"
+    assert desk.begin("tab2", Tab("c9"), lambda: next(made)) == Tab("c9")
+
+
 def test_events_move_a_live_reply_on() -> None:
     from chatbot.chat import ContextReady, NoticeEvent, Queued, TurnDone
     from chatbot.engine.base import TextDelta
