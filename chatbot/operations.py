@@ -72,4 +72,6 @@ def may_read_metrics(settings: Settings, authorization: str) -> bool:
     if settings.metrics_token is None:
         return False
     expected = f"Bearer {settings.metrics_token.get_secret_value()}"
-    return secrets.compare_digest(authorization.encode(), expected.encode())
+    # A server reads headers letter by letter from their bytes; a token may have others than ASCII.
+    given = authorization.encode("latin-1", "replace")
+    return secrets.compare_digest(given, expected.encode())

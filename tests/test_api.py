@@ -357,6 +357,25 @@ def test_what_cannot_be_followed_is_refused_by_name(api: Api, field: str, value:
     assert error["param"].startswith(field) and error["message"].endswith(".")
 
 
+def test_more_than_can_be_taken_is_refused_as_openai_does(api: Api) -> None:
+    whole = {"model": "scripted", "messages": HELLO}
+    error = post(api, {**whole, "stop": ["a"] * 5}).json()["error"]
+    assert (error["param"], error["code"]) == ("stop", "array_above_max_length")
+    assert error["message"] == (
+        "Invalid 'stop': array too long. Expected an array with maximum length 4, but got an array "
+        "with length 5 instead."
+    )
+    answer = post(api, {**whole, "messages": HELLO * 2049})
+    assert answer.json()["error"]["code"] == "array_above_max_length"
+    for name in ("x" * 100_000, "이" * 100_000, "a b" * 30_000):
+        error = post(api, {**whole, name: 1}).json()["error"]
+        assert len(error["message"]) < 200 and name[:60] in error["message"]
+        assert "letters)" in error["param"]
+    assert post(api, {**whole, "a b": 1}).json()["error"]["param"] == "a b"
+    error = post(api, {**whole, "metadata": {str(n): "x" for n in range(17)}}).json()["error"]
+    assert error["param"] == "metadata" and "array" not in error["message"]
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -126,6 +126,16 @@ def test_figures_are_for_who_has_the_token(page: Handle, shown: str) -> None:
     assert httpx.get(f"{page.url}metrics", headers=headers).status_code == 404
 
 
+def test_a_token_may_have_letters_of_any_language() -> None:
+    from chatbot.operations import may_read_metrics
+
+    settings = Settings(metrics_token=SecretStr("토큰-é"))
+    sent = "Bearer 토큰-é".encode().decode("latin-1")  # as a server reads a header
+    assert may_read_metrics(settings, sent)
+    assert not may_read_metrics(settings, sent + "x")
+    assert not may_read_metrics(settings, "Bearer 토큰-é")
+
+
 def test_without_a_token_nobody_reads_the_figures(services: Services) -> None:
     from chatbot.operations import may_read_metrics
 

@@ -21,6 +21,7 @@ from chatbot.api.errors import ApiError, bad
 
 MAX_MESSAGES = 2048
 MAX_STOPS = 4
+MAX_SHOWN = 64
 _INT64 = (1 << 63) - 1
 
 
@@ -155,6 +156,11 @@ _ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 
 
+def shown(name: str) -> str:
+    """A name that was sent, so that it can be said back."""
+    return name if len(name) <= MAX_SHOWN else f"{name[:MAX_SHOWN]}… ({len(name)} letters)"
+
+
 def parse_request(body: bytes) -> ChatRequest:
     """The request in a body. Raises ApiError that names the field."""
     try:
@@ -174,7 +180,9 @@ def _same(value: Any, other: Any) -> bool:
 
 
 def _refused(error: ValidationError) -> ApiError:
-    first = error.errors(include_url=False)[0]
+    found = error.errors(include_url=False)
+    # Of a field that may be a text or a list, the text's error comes first and says nothing.
+    first = next((one for one in found if one.get("ctx", {}).get("field_type") == "List"), found[0])
     kind, place = first["type"], list(first["loc"])
     if kind == "json_invalid":
         reason = first.get("ctx", {}).get("error", "it is damaged")
@@ -183,9 +191,18 @@ def _refused(error: ValidationError) -> ApiError:
     path = [part for part in place if isinstance(part, int) or str(part).isidentifier()]
     while path and path[-1] in ("str", "int", "list"):
         path.pop()
-    param = ".".join(str(part) for part in path) or None
+    param = shown(".".join(str(part) for part in path)) or None
     if kind == "extra_forbidden":
-        return bad(f"There is no parameter {param!r} here.", param, "unknown_parameter")
+        name = shown(str(place[-1]))
+        return bad(f"There is no parameter {name!r} here.", name, "unknown_parameter")
+    if kind == "too_long" and first["ctx"]["field_type"] == "List":
+        sizes = first["ctx"]
+        most, there = sizes.get("max_length"), sizes.get("actual_length")
+        sentence = (
+            f"Invalid {param!r}: array too long. Expected an array with maximum length {most}, "
+            f"but got an array with length {there} instead."
+        )
+        return bad(sentence, param, "array_above_max_length")
     if kind == "missing":
         return bad(f"The parameter {param!r} is missing.", param, "missing_required_parameter")
     return bad(f"{param or 'The body'}: {first['msg']}.", param)
