@@ -11,18 +11,19 @@ from typing import Any
 from chatbot.chat import TurnDone
 from chatbot.errors import EngineError, InputError
 from chatbot.interchange import citation_record, trace_record
+from chatbot.messages import Conversation
 from chatbot.records import to_plain
 from chatbot.services import Services
 from chatbot.ui.calls import checked_id
 
 
-def ask(services: Services, question: str, conversation: str) -> dict[str, Any]:
+def ask(services: Services, question: str, conversation: str = "") -> dict[str, Any]:
     """An answer with its citations, in a conversation of this id or a new one for "".
 
     Raises InputError, and EngineError while there is no model.
     """
     _check(services, question)
-    cid = checked_id(conversation) or services.store.create_conversation().id
+    cid = _known(conversation) or services.store.create_conversation().id
     turn = None
     with closing(services.chat.reply(cid, question)) as events:  # type: ignore[type-var]
         for event in events:
@@ -39,10 +40,27 @@ def ask(services: Services, question: str, conversation: str) -> dict[str, Any]:
     }
 
 
-def context(services: Services, question: str, conversation: str) -> dict[str, Any]:
-    """The prompt that a question would have; calls no model. Raises as `ask` does."""
+def context(services: Services, question: str, conversation: str = "") -> dict[str, Any]:
+    """The prompt that a question would have, in a new conversation for ""; calls no model.
+
+    Raises as `ask` does.
+    """
     _check(services, question)
-    return trace_record(services.chat.context(checked_id(conversation), question))
+    if cid := _known(conversation):
+        return trace_record(services.chat.context(cid, question))
+    # One that nobody has: looking leaves nothing behind.
+    chat = services.chat
+    trace = chat.builder.build(Conversation(""), question, chat.budget()).trace
+    return trace_record(trace)
+
+
+def _known(conversation: object) -> str:
+    """The id of a conversation, or "" for a new one. Raises InputError for what is no id."""
+    if conversation in ("", None):
+        return ""
+    if cid := checked_id(conversation):
+        return cid
+    raise InputError("There is no such conversation; leave it out for a new one.")
 
 
 def _check(services: Services, question: object) -> None:

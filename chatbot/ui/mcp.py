@@ -95,12 +95,12 @@ class Mcp:
 
 
 def _called(services: Services, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    conversation = arguments.get("conversation")
+    conversation = arguments.get("conversation") or ""
     answer = _TOOLS[tool][1](
         services,
         # Anything but a text is refused there.
         arguments.get("question", ""),
-        conversation if isinstance(conversation, str) else "",
+        conversation,
     )
     text = json.dumps(answer, ensure_ascii=False)
     return {"content": [{"type": "text", "text": text}], "structuredContent": answer}

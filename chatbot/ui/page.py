@@ -58,11 +58,12 @@ def _server_functions(people: People) -> list[Callable[..., Any]]:
 def _public(people: People) -> None:
     """The endpoints for scripts; all others are private."""
 
-    def ask(question: str, conversation: str, request: gr.Request) -> dict[str, Any]:
-        """Ask the model a question. `conversation` is an id, or "" for a new conversation."""
+    # Parameters behind the request may be left out by whoever calls.
+    def ask(question: str, request: gr.Request, conversation: str = "") -> dict[str, Any]:
+        """Ask the model a question, in the conversation of an id or in a new one."""
         return _told(endpoints.ask, people, request, question, conversation)
 
-    def context(question: str, conversation: str, request: gr.Request) -> dict[str, Any]:
+    def context(question: str, request: gr.Request, conversation: str = "") -> dict[str, Any]:
         """The prompt that a question would have in a conversation, piece by piece."""
         return _told(endpoints.context, people, request, question, conversation)
 

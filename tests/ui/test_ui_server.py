@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from gradio_client import Client
 
 from chatbot.errors import SettingsError
 from chatbot.ui.inbox import COOKIE, cookie_of
@@ -138,3 +139,17 @@ def test_scripts_can_ask_and_see_prompts_and_nothing_else(client: httpx.Client, 
     assert any(piece["kind"] == "turn" for piece in trace["segments"])
     for bad in (["", ""], ["x", "../../etc"], [7, ""]):
         assert call(client, "context", *bad)[0] == "error"
+        assert call(client, "ask", *bad)[0] == "error"
+
+
+def test_scripts_may_leave_the_conversation_out(site: Site) -> None:
+    store = site.services.store
+    before = len(store.list_conversations())
+    script = Client(site.url, verbose=False, analytics_enabled=False)
+    trace = script.predict("Hello there", api_name="/context")
+    assert [piece["kind"] for piece in trace["segments"]] == ["system", "question"]
+    assert len(store.list_conversations()) == before
+    answer = script.predict("Hello there", api_name="/ask")
+    assert store.load(answer["conversation"]).turns[0].reply == answer["answer"]
+    again = script.predict("More", conversation=answer["conversation"], api_name="/ask")
+    assert again["conversation"] == answer["conversation"]
