@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from cli import KEYWORDS_ONLY, UseScript, assert_trace, inside
 
 from chatbot.engine.scripted import ScriptedReply
+from chatbot.store import Store
+from chatbot.upload_claims import claim_uploads
+from retrieval.claims import Claims
 
 
 def test_ask_prints_the_answer_with_its_sources(
@@ -91,6 +97,39 @@ def test_ingest_prints_one_line_per_file(folder: Path, tmp_path: Path, scripted:
     assert inside("ingest", "--remove", "tower.txt", *command[2:]).code == 0
     assert [line["name"] for line in inside("ingest", "--list", *command[2:]).lines] == ["등대.txt"]
     assert inside("ingest", "--remove", "tower.txt", *command[2:]).code == 2
+
+
+def test_ingest_waits_for_another_program_that_reads_the_same_file(
+    folder: Path, tmp_path: Path, scripted: UseScript
+) -> None:
+    scripted([])
+    data = tmp_path / "data"
+    data.mkdir()
+    command = ("ingest", folder / "tower.txt", "--json", "--data-dir", data, *KEYWORDS_ONLY)
+    with (
+        closing(Store(data / "chats.db")) as store,
+        closing(Claims(claim_uploads(store, data / "library"))) as claims,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert claims.take("tower.txt")
+        reading = pool.submit(inside, *command)
+        time.sleep(1.0)
+        was_waiting = not reading.done()
+        claims.let_go("tower.txt")
+        assert [line["status"] for line in reading.result(60).lines] == ["indexed"]
+        assert was_waiting
+
+
+def test_ingest_goes_on_where_the_chats_are_away(
+    folder: Path, tmp_path: Path, scripted: UseScript
+) -> None:
+    scripted([])
+    outcome = inside(
+        *("ingest", folder / "tower.txt", "--data-dir", tmp_path / "data", *KEYWORDS_ONLY),
+        *("--database-url", "postgresql://anna:SECRET@127.0.0.1:1/chats"),
+    )
+    assert outcome.code == 0 and outcome.out.startswith("indexed")
+    assert "Other programs are not told" in outcome.err and "SECRET" not in outcome.err
 
 
 def test_a_missing_file_among_others_has_its_own_line(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 
@@ -16,10 +16,17 @@ from chatbot.commands.common import (
     split_missing,
 )
 from chatbot.console import Console
-from chatbot.errors import InputError
-from chatbot.parts import count_with, load_model_tokenizer, make_private, open_library
+from chatbot.errors import InputError, StoreError
+from chatbot.parts import (
+    count_with,
+    load_model_tokenizer,
+    make_private,
+    open_library,
+    open_store,
+)
 from chatbot.records import to_plain
 from chatbot.settings import Settings
+from chatbot.store import Store
 from retrieval.load import document_name
 from retrieval.pipeline import Library
 from retrieval.types import IngestReport
@@ -41,7 +48,10 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         raise InputError(missing[0].text)  # a few missing among others get a line each instead
     make_private(settings.data_dir)
     count = count_with(load_model_tokenizer(settings, progress=console.model_progress))
-    with closing(open_library(settings, count, progress=console.model_progress)) as library:
+    with ExitStack() as stack:
+        chats = _claims_at(settings, console, stack) if arguments.paths else None
+        library = open_library(settings, count, progress=console.model_progress, chats=chats)
+        stack.callback(library.close)
         if arguments.remove:
             _remove(library, arguments.remove, console)
         code = 0
@@ -52,6 +62,18 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         if arguments.list:
             _list(library, console, as_json=arguments.json)
     return code
+
+
+def _claims_at(settings: Settings, console: Console, stack: ExitStack) -> Store | None:
+    """The chats, by which programs at one library tell each other what they read; None where they
+    are away: then a file may be read twice, and is all the same there once."""
+    try:
+        store = open_store(settings)
+    except StoreError as error:
+        console.note(f"Other programs are not told which files are read here. {error}")
+        return None
+    stack.callback(store.close)
+    return store
 
 
 def _report(reports: Iterable[IngestReport], console: Console, *, as_json: bool) -> int:
