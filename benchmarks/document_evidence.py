@@ -9,6 +9,8 @@ Prompts come from `python -m chatbot context`. The last line printed is one JSON
 share of questions whose gold texts are all in the prompt whole; `chars`, the mean share of gold
 characters in it; `top1`, the share of questions whose best passage touches a gold text;
 `over_budget`, how many prompts were longer than allowed; `tokens`, how long they are on average.
+Where several documents have the very same text, a passage of one counts as of all: search shows
+such a text once.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 Range = tuple[str, int, int]
@@ -67,6 +70,14 @@ def read_questions(folder: Path) -> list[Question]:
     return questions
 
 
+def twins(folder: Path) -> dict[str, str]:
+    """For each document whose text another one has as well, the name of the first of these."""
+    first: dict[bytes, str] = {}
+    paths = sorted(path for path in (folder / "documents").iterdir() if path.is_file())
+    found = {path.name: first.setdefault(path.read_bytes(), path.name) for path in paths}
+    return {name: other for name, other in found.items() if name != other}
+
+
 def located(gold: dict[str, Any], text: str) -> Range | None:
     """Where a gold text stands; one with offsets is looked for beside them first."""
     wanted = gold.get("text", "").strip()
@@ -77,10 +88,13 @@ def located(gold: dict[str, Any], text: str) -> Range | None:
     return (gold["document"], start, start + len(wanted)) if start >= 0 else None
 
 
-def judged(gold: Sequence[Range], trace: dict[str, Any]) -> Outcome:
-    """What the passages of a prompt hold of the gold texts."""
+def judged(
+    gold: Sequence[Range], trace: dict[str, Any], same: Mapping[str, str] = MappingProxyType({})
+) -> Outcome:
+    """What the passages of a prompt hold of the gold texts. `same` are the results of `twins`."""
+    gold = [(same.get(name, name), start, end) for name, start, end in gold]
     passages = [
-        (PurePosixPath(s["document"]).name, s["start"], s["end"])
+        (_named(s["document"], same), s["start"], s["end"])
         for s in sorted(
             (s for s in trace["segments"] if s["kind"] == "passage"), key=lambda s: int(s["label"])
         )
@@ -93,6 +107,11 @@ def judged(gold: Sequence[Range], trace: dict[str, Any]) -> Outcome:
         any(_inside(item, passages[:1]) for item in gold),
         trace["prompt_tokens"],
     )
+
+
+def _named(document: str, same: Mapping[str, str]) -> str:
+    name = PurePosixPath(document).name
+    return same.get(name, name)
 
 
 def _inside(gold: Range, passages: Sequence[Range]) -> int:
@@ -153,7 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     questions = chosen(read_questions(options.set_dir), options)
     begin = time.perf_counter()
     answers = list(traces(questions, options))
-    outcomes = [judged(q.gold, trace) for q, trace in zip(questions, answers, strict=True)]
+    same = twins(options.set_dir)
+    outcomes = [judged(q.gold, trace, same) for q, trace in zip(questions, answers, strict=True)]
     figures = {"set": options.set_dir.name, "prompt_tokens": options.prompt_tokens}
     figures |= summary(outcomes, options.prompt_tokens)
     figures["elapsed_s"] = round(time.perf_counter() - begin, 1)

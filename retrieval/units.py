@@ -22,7 +22,8 @@ COSINE_SHARE = 0.6
 NEIGHBOUR_SHARE = 0.45
 """What a good stretch lends to the one before and after it."""
 WHOLE_BONUS = 0.3
-"""What a chunk that is taken whole gets in place of that."""
+"""What a chunk that is taken whole gets in place of that, whatever lies beside it: with both, each
+chunk of a long document would stand before better documents."""
 TYPICAL_LABEL = "20"
 MAX_GAP = 8
 """Characters of white space that may lie between neighbours; chunks leave nothing else out."""
@@ -123,7 +124,10 @@ class UnitMaker:
 
 
 def scored(units: Sequence[Unit], query: QueryTerms, *, dense: bool) -> list[Unit]:
-    """In document order, each with its chunk's score, its own, and some of its neighbours'."""
+    """In document order, each with its chunk's score, its own, and some of its neighbours'.
+
+    One that is a whole chunk has its chunk's score with a bonus in place of all that.
+    """
     farthest = min((unit.cosine for unit in units if unit.cosine > -1.0), default=0.0)
     lexical = min_max(_lexical(units, query))
     cosines = min_max([max(unit.cosine, farthest) for unit in units])
@@ -131,22 +135,30 @@ def scored(units: Sequence[Unit], query: QueryTerms, *, dense: bool) -> list[Uni
         COSINE_SHARE * b + (1 - COSINE_SHARE) * a if dense else a
         for a, b in zip(lexical, cosines, strict=True)
     ]
-    valued = []
-    for unit, value in zip(units, own, strict=True):
-        passage = unit.item.passage
-        whole = unit.start <= passage.start and unit.end >= passage.end
-        score = CHUNK_SHARE * unit.item.score + (1 - CHUNK_SHARE) * value
-        if whole:
-            # It has no neighbours of its own that could lend it something.
-            score = (1 + WHOLE_BONUS) * unit.item.score
-        valued.append(replace(unit, score=score))
-    ordered = sorted(valued, key=lambda unit: (unit.document_id, unit.start))
+    mixed = [
+        replace(unit, score=_score(unit, value)) for unit, value in zip(units, own, strict=True)
+    ]
+    ordered = sorted(mixed, key=lambda unit: (unit.document_id, unit.start))
     lent = [0.0] * len(ordered)
     for i, (before, after) in enumerate(pairwise(ordered)):
         if adjacent(before, after):
             lent[i] += NEIGHBOUR_SHARE * after.score
             lent[i + 1] += NEIGHBOUR_SHARE * before.score
-    return [replace(u, score=u.score + extra) for u, extra in zip(ordered, lent, strict=True)]
+    return [
+        unit if _is_whole(unit) else replace(unit, score=unit.score + extra)
+        for unit, extra in zip(ordered, lent, strict=True)
+    ]
+
+
+def _score(unit: Unit, own: float) -> float:
+    if _is_whole(unit):
+        return (1 + WHOLE_BONUS) * unit.item.score
+    return CHUNK_SHARE * unit.item.score + (1 - CHUNK_SHARE) * own
+
+
+def _is_whole(unit: Unit) -> bool:
+    passage = unit.item.passage
+    return unit.start <= passage.start and unit.end >= passage.end
 
 
 def _lexical(units: Sequence[Unit], query: QueryTerms) -> list[float]:

@@ -11,8 +11,11 @@ import pytest
 from retrieval.context import pack
 from retrieval.embed import ScriptedEmbedder
 from retrieval.pipeline import Library
+from retrieval.ranking import QueryTerms
+from retrieval.search import Ranked
 from retrieval.sentences import split_sentences
 from retrieval.types import Passage, passage_in_prompt
+from retrieval.units import Unit, scored
 
 
 def count_tokens(text: str) -> int:
@@ -160,3 +163,15 @@ def test_a_chunk_that_does_not_fit_is_cut_whatever_it_is_of(tmp_path: Path, name
     found = library.search("What did the keeper own?", budget_tokens=60)
     assert any("blue lamp" in item.text for item in found)
     library.close()
+
+
+def test_whole_chunks_of_a_long_document_do_not_lift_each_other_over_better_ones() -> None:
+    """Each would lend the next one of its score, though neither is as good as the other text."""
+
+    def whole(document: str, start: int, score: float) -> Unit:
+        passage = Passage(1, document, document, "x" * 9, start, start + 9, 3, score)
+        return Unit(Ranked(passage), start, start + 9, 3, frozenset(), -1.0, 2)
+
+    units = [whole("long", 0, 0.6), whole("long", 10, 0.6), whole("short", 0, 0.7)]
+    best = max(scored(units, QueryTerms({}), dense=False), key=lambda unit: unit.score)
+    assert best.document_id == "short"

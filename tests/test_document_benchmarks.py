@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.document_evidence import judged, located, main, summary
+from benchmarks.document_evidence import judged, located, main, summary, twins
 
 
 def passage(label: int, document: str, start: int, end: int) -> dict[str, Any]:
@@ -36,6 +36,17 @@ def test_parts_add_up_and_other_documents_do_not_count() -> None:
     figures = summary([whole, half], 89)
     assert (figures["all"], figures["chars"], figures["top1"]) == (0.5, 0.75, 0.0)
     assert figures["over_budget"] == 2
+
+
+def test_the_same_text_under_two_names_counts_as_one(tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    for name, text in (("a.txt", "one"), ("b.txt", "two"), ("c.txt", "one")):
+        (tmp_path / "documents" / name).write_text(text, encoding="utf-8")
+    same = twins(tmp_path)
+    assert same == {"c.txt": "a.txt"}
+    for shown, gold, complete in (("a", "c", True), ("c", "a", True), ("b", "a", False)):
+        trace = {"prompt_tokens": 9, "segments": [passage(1, f"{shown}.txt", 0, 3)]}
+        assert judged([(f"{gold}.txt", 0, 3)], trace, same).complete is complete
 
 
 @pytest.mark.model
