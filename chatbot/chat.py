@@ -231,10 +231,11 @@ class Chat(ChatByHand, ChatInPassing):
         return self._settings
 
     def change_settings(self, settings: Settings) -> None:
-        """Use others from the next reply on, as far as they concern the prompt and how a reply is
-        drawn; what concerns the model, the queue and folds stays as it was built."""
+        """Use others from the next reply on, as far as they concern the prompt, how a reply is
+        drawn, and the next fold; what concerns the model and the queue stays as it was built."""
         with self._lock:
-            self._settings = settings
+            self._settings = self._fold_job.settings = settings
+            self._hands = replace(self._hands, cap_tokens=settings.summary_tokens)
             if self._builder is not None:
                 self._builder.change_settings(settings)
 

@@ -39,7 +39,7 @@ FRONT_KINDS = ("system", "summary", "turn")
 
 
 class FoldJob:
-    """Folds a conversation by one step when called; see `folding.FoldOne`."""
+    """Folds a conversation by one step; see `folding.FoldOne`. `settings` may be exchanged."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class FoldJob:
         embedder: Embedder | None = None,
         tally: Tally | None = None,
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._store = store
         self._engine = engine
         self._builder = builder
@@ -206,11 +206,11 @@ class FoldJob:
         return saved and not result.covered_all
 
     def _due(self, conversation: Conversation) -> range | None:
-        if self._settings.summary == "off":
+        if self.settings.summary == "off":
             return None
         encoder = self._builder().encoder
         finished = takewhile(lambda turn: turn.finish != "running", conversation.turns)
-        s = self._settings
+        s = self.settings
         return plan_fold(
             [encoder.turn(turn).tokens for turn in finished],
             conversation.summary.covers if conversation.summary else 0,
@@ -222,8 +222,8 @@ class FoldJob:
         )
 
     def _language(self, conversation: Conversation) -> Language:
-        if self._settings.summary_language != "auto":
-            return self._settings.summary_language
+        if self.settings.summary_language != "auto":
+            return self.settings.summary_language
         return self._builder().language_of(conversation, "")
 
     def _folder(self, language: Language, stop: threading.Event, *, at_once: bool) -> Folder:
@@ -231,8 +231,8 @@ class FoldJob:
         encoder = self._builder().encoder
         overhead = encoder.system("").segment.tokens + encoder.question("").segment.tokens
         settings = FoldSettings(
-            mode=self._settings.summary,
-            cap_tokens=self._settings.summary_tokens,
+            mode=self.settings.summary,
+            cap_tokens=self.settings.summary_tokens,
             window_tokens=self._window(),
             overhead_tokens=overhead,
             spared=_SPARED if at_once else "",
@@ -246,5 +246,5 @@ class FoldJob:
         )
 
     def _ask(self, stop: threading.Event) -> CallModel:
-        penalty = self._settings.repetition_penalty
+        penalty = self.settings.repetition_penalty
         return SummaryCall(self._engine, self._builder().encoder, penalty, stop)

@@ -9,7 +9,7 @@ import pytest
 
 from chatbot.chat import Chat, TurnDone
 from chatbot.engine.scripted import ScriptedEngine, ScriptedReply
-from chatbot.errors import EngineError
+from chatbot.errors import EngineError, InputError
 from chatbot.messages import RollingSummary
 from chatbot.settings import Settings
 from chatbot.store import Store
@@ -97,6 +97,20 @@ def test_summary_off_folds_nothing(make: Make) -> None:
     rig.talk(16)
     assert rig.store.load(rig.id).summary is None
     assert rig.summary_prompts == []
+
+
+def test_how_turns_are_folded_can_be_changed_while_the_program_runs(make: Make) -> None:
+    rig = make(good, summary="off")
+    rig.talk(10)
+    used = rig.chat.settings
+    rig.chat.change_settings(
+        used.model_copy(update={"summary": "extractive", "summary_tokens": 64})
+    )
+    rig.talk(1)
+    summary = rig.store.load(rig.id).summary
+    assert summary is not None and summary.tokens <= 64 and rig.summary_prompts == []
+    with pytest.raises(InputError, match="may have 64"):
+        rig.chat.edit_summary(rig.id, "A chair. " * 60)
 
 
 def test_extractive_asks_no_model(make: Make) -> None:

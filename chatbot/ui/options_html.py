@@ -31,10 +31,11 @@ NAMES = (*SIMPLE, *(name for group in GROUPS.values() for name in group))
 LIVE = frozenset(
     {
         "temperature", "reply_tokens", "top_p", "repetition_penalty", "seed", "system_prompt",
-        "min_recent_turns", "recall_share", "passage_share", "top_k",
+        "min_recent_turns", "recall_share", "passage_share", "top_k", "summary", "summary_tokens",
     }
 )  # fmt: skip
-"""What the next reply already uses."""
+"""What the next reply, or the next summary, already uses."""
+_SUMMARY = ("summary", "summary_tokens")
 ENGINE = frozenset(
     {
         "model", "quantization", "window_tokens", "kv_cache_dtype", "kv_cache_bytes", "kv_idle",
@@ -137,7 +138,8 @@ def _group(language: Language, title: str, names: Sequence[str], form: Form) -> 
 def _row(language: Language, name: str, form: Form) -> str:
     label = esc(tr(language, f"option.{name}"))
     cost = cost_of(name)
-    notes = [f'<span class="cost {cost}">{esc(tr(language, f"settings.cost_{cost}"))}</span>']
+    told = "summary" if name in _SUMMARY else cost
+    notes = [f'<span class="cost {cost}">{esc(tr(language, f"settings.cost_{told}"))}</span>']
     if name in form.saved and cost != "now" and form.saved[name] != getattr(form.used, name):
         key = "pending_load" if cost == "reload" and form.can_load else "pending"
         notes = [f'<span class="cost later">{esc(tr(language, f"settings.{key}"))}</span>']

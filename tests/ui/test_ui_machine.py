@@ -66,6 +66,9 @@ def test_every_setting_on_the_page_exists_and_says_what_it_costs() -> None:
     for name in NAMES:
         assert f'data-name="{name}"' in html
     assert "saved; takes effect" in html and "Must be from 0 to 1." in html and "Be brief." in html
+    now = {name for name in NAMES if cost_of(name) == "restart"}
+    assert now == {"max_concurrent_replies"} and {"summary", "summary_tokens"} <= LIVE
+    assert html.count("after a restart") == 3 and html.count("from the next summary") == 2
     shared = options_html("en", Form(Settings(), names=tuple(LIVE)))
     assert 'data-name="model"' not in shared and 'data-name="threads"' not in shared
 
