@@ -48,7 +48,7 @@ class ChatActs:
     def _open(self, call: Call, tab: Tab) -> Updates:
         wanted = call.id()
         if self._screen.conversation(wanted) is None:
-            warn(tab.language, tr(tab.language, "warn.no_chat"))
+            warn(tr(tab.language, "warn.no_chat"))
             return self._screen.side(tab)
         shown = self._desk.show(call.session, Tab(wanted, tab.language, search=tab.search))
         self._services.chat.read_ahead(wanted)
@@ -93,11 +93,11 @@ class ChatActs:
                     stored = self._services.store.import_conversation(conversation)
                     first = first or stored.id
                 for reason in read.left_out[:MOST_LEFT_OUT_TOLD]:
-                    warn(tab.language, f"{file.name}: {in_language(tab.language, reason)}")
+                    warn(f"{file.name}: {in_language(tab.language, reason)}")
                 if rest := read.left_out[MOST_LEFT_OUT_TOLD:]:
-                    warn(tab.language, f"{file.name}: + {len(rest)}")
+                    warn(f"{file.name}: + {len(rest)}")
             except ChatbotError as error:
-                warn(tab.language, f"{file.name}: {in_language(tab.language, str(error))}")
+                warn(f"{file.name}: {in_language(tab.language, str(error))}")
             finally:
                 file.path.unlink(missing_ok=True)
         if not first:

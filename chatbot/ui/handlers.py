@@ -65,7 +65,7 @@ class Handlers:
         wanted = call.conversation_id
         tab = Tab(wanted if self.screen.conversation(wanted) else "", language)
         if wanted and not tab.conversation_id:
-            warn(language, tr(language, "warn.no_chat"))
+            warn(tr(language, "warn.no_chat"))
         return self.screen.whole(self.desk.show(call.session, tab), call.session)
 
     def send(self, call: Call, text: object) -> Iterator[Updates]:
@@ -93,7 +93,7 @@ class Handlers:
         try:
             return action(call, tab) if action else {}
         except (ChatbotError, RetrievalError) as error:
-            warn(tab.language, in_language(tab.language, str(error)))
+            warn(in_language(tab.language, str(error)))
             return self.screen.side(tab)
 
     def uploaded(self, call: Call) -> Iterator[Updates]:
@@ -169,7 +169,7 @@ class Handlers:
             taken = self._options.change(name, typed)
         except OSError as error:
             reason = tr(tab.language, "settings.not_saved", reason=error.strerror or error)
-            warn(tab.language, reason)
+            warn(reason)
             taken = True
         refused = {} if taken else {name: typed}
         return {"settings": self.screen.settings(tab, refused)}

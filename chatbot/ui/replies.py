@@ -16,7 +16,7 @@ from chatbot.errors import ChatbotError, InputError
 from chatbot.services import Services
 from chatbot.ui.desk import Desk, Tab, Ticket
 from chatbot.ui.escape import escape_html
-from chatbot.ui.i18n import Language, tr
+from chatbot.ui.i18n import tr
 from chatbot.ui.ingest_jobs import IngestJobs
 from chatbot.ui.pump import Pump
 from chatbot.ui.rows import messages
@@ -59,7 +59,7 @@ class Replies:
         cid = tab.conversation_id
         ticket = self._desk.claim(cid, session, LiveReply(text))
         if ticket is None:
-            warn(tab.language, tr(tab.language, "warn.busy"))
+            warn(tr(tab.language, "warn.busy"))
             return
         yield from self._run(
             ticket, tab, lambda t: self._services.chat.reply(cid, text, stop=t.stop), text
@@ -74,7 +74,7 @@ class Replies:
         last = conversation.turns[-1]
         ticket = self._desk.claim(cid, session, LiveReply(last.question, turn_id=last.id))
         if ticket is None:
-            warn(tab.language, tr(tab.language, "warn.busy"))
+            warn(tr(tab.language, "warn.busy"))
             return
         yield from self._run(ticket, tab, lambda t: self._services.chat.retry(cid, stop=t.stop))
 
@@ -86,7 +86,7 @@ class Replies:
             return
         ticket = self._desk.claim(cid, session, LiveReply(text, turn_id=turn_id))
         if ticket is None:
-            warn(tab.language, tr(tab.language, "warn.busy"))
+            warn(tr(tab.language, "warn.busy"))
             return
         chat = self._services.chat
         yield from self._run(ticket, tab, lambda t: chat.edit(cid, turn_id, text, stop=t.stop))
@@ -104,11 +104,11 @@ class Replies:
         except InputError as error:
             # Nothing was stored: the person gets the text back to change it.
             back = text
-            warn(tab.language, in_language(tab.language, str(error)))
+            warn(in_language(tab.language, str(error)))
         except ChatbotError as error:
             # The turn of a chat that was deleted meanwhile cannot be kept, which is no news.
             if self._screen.conversation(ticket.conversation_id) is not None:
-                warn(tab.language, in_language(tab.language, str(error)))
+                warn(in_language(tab.language, str(error)))
         finally:
             self._desk.release(ticket)
         yield self._end(ticket, tab, back)
@@ -218,6 +218,6 @@ def advanced(live: LiveReply, event: ChatEvent) -> LiveReply:
     return live
 
 
-def warn(language: Language, text: str) -> None:
+def warn(text: str) -> None:
     """A short message at the edge of the page, shown literally."""
-    gr.Warning(escape_html(text), duration=8, title=tr(language, "warn.title"))
+    gr.Warning(escape_html(text), duration=8)
