@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
+from retrieval.bindings import swaps_a_number
 from retrieval.sentences import split_sentences
+from retrieval.statements import Statement, numbers_in, read_statement
 from retrieval.types import Citation, Passage
-from retrieval.words import content_terms, is_glued
+from retrieval.words import content_terms
 
 MIN_SUPPORTED = 0.6
 """Share of a statement's own words that its passage must hold."""
@@ -23,30 +25,12 @@ MIN_DENIED_WORDS = 2
 PAIR_GAIN = 1.5
 """Two sentences are cited in place of one only if they hold clearly more of the statement."""
 
-_LABEL = re.compile(r"\[\d+(?:\s*,\s*\d+)*\]")
-_LIST_MARK = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*•·]|#{1,6})\s+")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_NAME = re.compile(
-    r"(?<=[\w,;:(“\"'] )[A-Z](?:[^\W가-힣]|[’'-])*|(?<=[“\"'(])[A-Z](?:[^\W가-힣]|[’'-])*"
-)
-_WORD = re.compile(r"[가-힣]+|(?<!\d)[^\W\d_가-힣][^\W_가-힣]*(?:['’-][^\W_가-힣]+)*")
-_ENDINGS = re.compile(
-    r"(?:입니다|이었습니다|였습니다|습니다|합니다|됩니다|이에요|예요|이다|이며|이고|이라고|라고|으로서|으로"
-    r"|에서는|에서|에게|까지|부터|이라는|라는|에는|은|는|이|가|을|를|의|에|로|와|과|도|만|다|요)$"
-)
 _DENIAL = re.compile(
     r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b"
     r"|(?<![가-힣])(?:안|못)\s|않|없|아니|못하|못했|금지",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^\s*#{1,6}\s")
-_FRAME_TEXT = """according to the document documents passage passages text texts source sources
-context answer answers question states stated says mentions mentioned given provided information
-based following described sure certainly yes course hello thanks thank welcome glad help please
-sorry note example also however therefore
-문서 문서에 문서의 따르면 정답은 정답 답은 답변 질문 내용 자료 출처 발췌문 본문 의하면 나와
-있습니다 있다 입니다 합니다 안녕하세요 감사합니다 네 알겠습니다 도움 물론 다음 다음과 같습니다
-말하면 그리고 그러나 또한"""
 
 
 class Labelled(Protocol):
@@ -73,20 +57,6 @@ class _Place:
         return self.labelled.passage.text[self.start : self.end]
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A sentence of a reply: its own words, and what in it must be exactly right."""
-
-    words: tuple[frozenset[str], ...]
-    """The content terms of each word that neither frames the answer nor repeats the question."""
-    numbers: frozenset[str]
-    names: frozenset[str]
-
-    @property
-    def says_something(self) -> bool:
-        return bool(self.words or self.numbers or self.names)
-
-
 def align(
     reply: str, passages: Sequence[Labelled], question: str = ""
 ) -> tuple[tuple[Citation, ...], tuple[str, ...]]:
@@ -102,7 +72,7 @@ def align(
     unsupported: list[str] = []
     for start, end in split_sentences(reply):
         sentence = reply[start:end].strip()
-        statement = _statement(sentence, question, asked)
+        statement = read_statement(sentence, question, asked)
         if not statement.says_something or sentence.endswith(("?", "？")):
             continue
         supporting = [labelled for labelled in passages if _supports(labelled.passage, statement)]
@@ -140,31 +110,10 @@ def best_sentence(question: str, passages: Sequence[Labelled]) -> Citation | Non
     return _citation(best) if best and best_score >= MIN_QUESTION_SHARE * total else None
 
 
-def _statement(sentence: str, question: str, asked: set[str]) -> _Statement:
-    text = _LIST_MARK.sub("", _LABEL.sub("", sentence))
-    known = _FRAME | asked
-    words = []
-    for word in _WORD.findall(text):
-        terms = _word_terms(word)
-        if terms and not terms <= known:
-            words.append(frozenset(terms - known))
-    numbers = frozenset(_numbers(text) - _numbers(question))
-    names = frozenset(t for name in _NAME.findall(text) for t in content_terms(name)) - known
-    return _Statement(tuple(words), numbers, names)
-
-
-def _word_terms(word: str) -> set[str]:
-    """Content terms of one word, without the particle or ending of a Hangul word.
-
-    A single syllable, such as a unit behind a number, says too little to be looked for.
-    """
-    return content_terms(_ENDINGS.sub("", word) if is_glued(word) and len(word) > 2 else word)
-
-
-def _supports(passage: Passage, statement: _Statement) -> bool:
+def _supports(passage: Passage, statement: Statement) -> bool:
     whole = f"{passage.document}\n{passage.context}\n{passage.text}"
     known = content_terms(whole)
-    if not (statement.numbers <= _numbers(whole) and statement.names <= known):
+    if not (statement.numbers <= numbers_in(whole) and statement.names <= known):
         return False
     held = sum(_holds(known, word) for word in statement.words)
     return held >= MIN_SUPPORTED * len(statement.words)
@@ -175,11 +124,14 @@ def _holds(known: Iterable[str], word: frozenset[str]) -> bool:
     return 2 * len(word.intersection(known)) > len(word)
 
 
-def _contradicts(sentence: str, statement: _Statement, place: _Place) -> bool:
-    """Whether only one of the two is a denial ("dogs are allowed", "dogs are not allowed").
+def _contradicts(sentence: str, statement: Statement, place: _Place) -> bool:
+    """Whether only one of the two is a denial ("dogs are allowed", "dogs are not allowed"), or a
+    number is another thing's there.
 
     A bare answer ("It is 24.") says neither; a long source may deny something else.
     """
+    if swaps_a_number(sentence, statement.numbers, place.text):
+        return True
     words = [word for word in statement.words if not _DENIAL.search(" ".join(word))]
     close = len(place.terms) <= 3 * max(len(statement.words), 1) + 4
     if len(words) < MIN_DENIED_WORDS or not close:
@@ -187,7 +139,7 @@ def _contradicts(sentence: str, statement: _Statement, place: _Place) -> bool:
     return bool(_DENIAL.search(sentence)) != bool(_DENIAL.search(place.text))
 
 
-def _best_place(statement: _Statement, places: Sequence[_Place], asked: set[str]) -> _Place | None:
+def _best_place(statement: Statement, places: Sequence[_Place], asked: set[str]) -> _Place | None:
     """The sentence that holds most of the statement, or two neighbours that hold clearly more."""
     single, score = _best(statement, places, asked)
     double, double_score = _best(statement, _pairs(places), asked)
@@ -195,11 +147,11 @@ def _best_place(statement: _Statement, places: Sequence[_Place], asked: set[str]
 
 
 def _best(
-    statement: _Statement, places: Sequence[_Place], asked: set[str]
+    statement: Statement, places: Sequence[_Place], asked: set[str]
 ) -> tuple[_Place | None, float]:
     best, best_score = None, 0.0
     for place in places:
-        numbers = len(statement.numbers & _numbers(place.text))
+        numbers = len(statement.numbers & numbers_in(place.text))
         score = SPECIFIC_WEIGHT * (numbers + len(statement.names & place.terms))
         score += sum(_holds(place.terms, word) for word in statement.words)
         if score > 0:
@@ -236,10 +188,6 @@ def _weights(terms: set[str], places: Sequence[_Place]) -> dict[str, float]:
     return {term: 1.0 / (1.0 + 4 * counts[term] / max(len(places), 8)) for term in terms}
 
 
-def _numbers(text: str) -> set[str]:
-    return {number.replace(",", "").rstrip(".") for number in _NUMBER.findall(text)}
-
-
 def _citation(place: _Place) -> Citation:
     passage = place.labelled.passage
     return Citation(
@@ -252,6 +200,3 @@ def _citation(place: _Place) -> Citation:
         quote=place.text,
         page_end=passage.page_end,
     )
-
-
-_FRAME = frozenset(term for word in _FRAME_TEXT.split() for term in _word_terms(word))

@@ -94,6 +94,36 @@ def test_a_denial_does_not_support_its_opposite(reply: str, source: str) -> None
     assert len(citations) == 1 and unsupported == ()
 
 
+MAY_AND_JUNE = "Sales were 40 units in May and 75 in June."
+TICKETS = "The adult ticket costs 12 euros, and the child ticket 8 euros."
+OFFICES = "서울은 지점이 3곳이고 부산은 지점이 5곳이다."
+TABLE = "| Month | Units |\n| --- | --- |\n| April | 40 |\n| June | 75 |"
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        (MAY_AND_JUNE, "Sales were 75 units in June [1].", "Sales were 75 units in May [1]."),
+        (MAY_AND_JUNE, "In May there were 40 units.", "In June there were 40 units."),
+        (MAY_AND_JUNE, "Sales rose to 75 units.", ""),
+        (MAY_AND_JUNE, MAY_AND_JUNE, ""),
+        (TICKETS, "The child ticket costs 8 euros.", "The child ticket costs 12 euros."),
+        (TICKETS, "An adult pays 12 euros.", "An adult pays 8 euros."),
+        (TICKETS, "Tickets cost 12 euros or 8 euros.", ""),
+        (OFFICES, "부산에는 지점이 5곳 있습니다.", "서울에는 지점이 5곳 있습니다."),
+        (TABLE, "In June there were 75 units.", "In April there were 75 units."),
+        ("Built in 1898, the tower was repaired in 1910.", "The tower was repaired in 1910.", ""),
+        ("In Oslo it is -5 and in Rome 17.", "Rome has 17.", "Oslo has 17."),
+    ],
+)
+def test_a_number_of_another_thing_is_no_support(source: str, right: str, wrong: str) -> None:
+    sources = [labelled("1", source, "report.md")]
+    citations, unsupported = align(right, sources)
+    assert citations and unsupported == ()
+    if wrong:
+        assert align(wrong, sources) == ((), (wrong,))
+
+
 def test_the_best_sentence_is_no_heading() -> None:
     text = "# Warranty\n\nWarranty\n\nThe warranty lasts 24 months from purchase."
     best = best_sentence("How long is the warranty?", [labelled("1", text, "manual.md")])

@@ -22,7 +22,8 @@ RETRIEVAL_ORDER = (
     "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
     "milvus_link", "milvus_tables", "milvus_collections", "milvus_search", "milvus_place",
     "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank", "units", "narrow",
-    "context", "align", "picture", "unpack", "files", "ingest_reports", "ingest", "pipeline",
+    "context", "statements", "bindings", "align", "picture", "unpack", "files", "ingest_reports",
+    "ingest", "pipeline",
 )  # fmt: skip
 
 SETTING_PARTS = ("chatbot.setting_faults", "chatbot.settings_")
