@@ -18,6 +18,7 @@ from chatbot.line_values import (
     name_keys,
     values,
 )
+from chatbot.negations import denies_something_else, says_opposite
 from chatbot.subjects import (
     among,
     clause_with,
@@ -81,6 +82,9 @@ def find_corrected(line: str, earlier: Sequence[str]) -> Change | None:
     """
     if line.rstrip().endswith(("?", "？")):
         return None
+    for index in range(len(earlier) - 1, -1, -1):
+        if says_opposite(line, earlier[index]):
+            return Change(index)
     if not sounds_like_correction(line):
         change = _restated(line, earlier)
         return change or (_best(line, earlier, _fit_of_news) if _NEWS.search(line) else None)
@@ -127,7 +131,7 @@ def _fit(line: str, old: str, behind: int) -> float:
     no_value = not values(line) and not values(old)
     given_up = bool(values(line)) and keys(line) <= keys(old)
     wordy = _INSTEAD.search(line) and (no_value or given_up)
-    differs = subject(line) != subject(old)
+    differs = subject(line) != subject(old) and not denies_something_else(line, old)
     enough = share >= _LEAST_SHARE and of_all >= _LEAST_SHARE_OF_ALL
     return 1 + share if wordy and enough and differs else 0.0
 

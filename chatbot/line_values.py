@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from chatbot.figures import Number, bare_days, dates, numbers
-from chatbot.proper_names import english_names, identifiers, korean_names
+from chatbot.proper_names import english_names, identifiers, korean_names, person_or_place
 
 _WEEKDAY = re.compile(
     r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|([월화수목금토일])요일", re.IGNORECASE
@@ -67,6 +67,8 @@ class Value:
     kind: str
     key: str
     text: str
+    of: str = ""
+    """Of a name: "person" or "place" where that can be told."""
 
 
 def names_day(line: str) -> bool:
@@ -94,7 +96,7 @@ def values(line: str) -> tuple[Value, ...]:
     found += [Value(f"figure {n.unit}".rstrip(), _figure_key(n), _shown(rest, n))
               for n in numbers(rest)]  # fmt: skip
     names = dict.fromkeys((*_english(rest), *korean_names(rest)))
-    found += [Value("name", name.casefold(), name) for name in names]
+    found += [Value("name", name.casefold(), name, person_or_place(name, line)) for name in names]
     return tuple(found)
 
 
@@ -149,6 +151,8 @@ def same_kind(a: Value, b: Value) -> bool:
     """Whether one of two values can stand in the place of the other."""
     if a.kind.startswith("figure") and b.kind.startswith("figure"):
         return a.kind == b.kind or "figure" in (a.kind, b.kind)
+    if a.of and b.of and a.of != b.of:
+        return False
     return a.kind == b.kind or {a.kind, b.kind} == {"date", "day"}
 
 

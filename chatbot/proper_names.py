@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from chatbot.words import word_set
+from chatbot.words import word_groups, word_set
 
 _CAPITAL_WORD = re.compile(r"[A-Z][A-Za-zÀ-ɏ0-9'’&-]*|(?<![A-Za-z])[a-z]+[A-Z][A-Za-z0-9]*")
 _IDENTIFIER = re.compile(
@@ -51,6 +51,14 @@ _KOREAN_CALLED = re.compile(rf"([{_GIVEN}][{_GIVEN}])이(?:가|는|를|한테|�
 _KOREAN_INSTITUTION = re.compile(
     r"[가-힣]{2,}(?:대학교|초등학교|중학교|고등학교|병원|은행|호텔|공항|미술관|박물관|백화점|아파트)"
     r"|[가-힣]{1,6}(?<![지구영통번무권전면방])(?<!지하철)역"
+)
+
+_TITLE_KO = "씨|과장|부장|대리|차장|팀장|사장|대표|이사|교수|박사|원장|선생|감독|코치"
+_TITLE_BEFORE = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof)\.?\s\Z")
+_PLACE_BEFORE = re.compile(
+    r"\b(?:in|near|around|(?:mov(?:e|ed|es|ing)|relocat(?:e|ed|es|ing)|fl(?:y|ies|ew|ying)|travel\w*"
+    r"|dr(?:ive|ove|iving)|trip|back|train|bus|flight)(?: \w+)? to)\s\Z",
+    re.IGNORECASE,
 )
 
 
@@ -103,6 +111,32 @@ def korean_stem(word: str) -> str:
     """A Korean word without its particle or a common ending, as far as these can be told."""
     stem = _KOREAN_ENDING.sub("", word)
     return _KOREAN_PARTICLE.sub("", stem) if len(stem) > 2 else stem
+
+
+def person_or_place(name: str, line: str) -> str:
+    """Which of the two a name of a line is, "" if that cannot be told.
+
+    A place may be called like a person and the other way round: then the line decides.
+    """
+    korean = re.escape(name) if re.search("[가-힣]", name) else ""
+    if korean and re.search(rf"{korean}(?:이?네)?\s?(?:{_TITLE_KO})", line):
+        return "person"
+    if korean:
+        return "place" if name in _known("places_ko", 0, 3) else ""
+    at = line.find(name)
+    if _TITLE_BEFORE.search(line, 0, max(at, 0)):
+        return "person"
+    if _PLACE_BEFORE.search(line, 0, max(at, 0)):
+        return "place"
+    word = name.split()[0].casefold()
+    person, place = word in _known("names_en", 0, 1), word in _known("names_en", 1, 3)
+    return "" if person == place else "person" if person else "place"
+
+
+@cache
+def _known(name: str, start: int, stop: int) -> frozenset[str]:
+    """The words of some lines of a file."""
+    return frozenset(word for group in word_groups(name)[start:stop] for word in group)
 
 
 @cache

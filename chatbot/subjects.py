@@ -18,7 +18,7 @@ _UNITS = MEASURES - {"살"}
 """A year of age is written like the stem of "live"."""
 _OWNER = re.compile(
     r"\b(?!(?:It|That|Let|There|Here|What|He|She|Who|Where|When|How|This)['’])([A-Z]\w+)['’]s?\b"
-    r"|([가-힣]{2,4})(?=의\s|\s?씨|\s?님)"
+    r"|([가-힣]{2,4})(?=의\s|\s?[씨님]의?\s[가-힣])"
 )
 _TOPIC_END = re.compile(
     r"\b(?:is|are|was|were|costs?|lives?|named?|called|has|have|will be|starts?|leaves?)\b"
@@ -35,6 +35,22 @@ _JOINED = re.compile(r"(?:기로|지는|지도|지|려고|려면|도록|면서)$
 _PURPOSE = re.compile(
     r"\b([a-z]+) (?:for|of|at|in) (?:the |my |our |an? )?([a-z]+)\b", re.IGNORECASE
 )
+
+_LABEL = re.compile(
+    r"(?:^|[.;:,]\s)\W*(?:(?:now|so|and|but|also|then|actually|sorry|no|wait)\W+)*"
+    r"(?:(?:the|our|my|your|his|her|their|this|that)\s(?-i:[A-Z][\w’'-]*\s)?([a-z][\w’'-]*)"
+    r"|([A-Za-z][\w’'-]*))\s(?:(?:no\.?|nr\.?|number)\s)?#?((?=[\w-]*\d)[\w-]*\w)\b",
+    re.IGNORECASE,
+)
+"""A noun with a number behind it where a clause begins: "invoice 4711", "phase 2", "order A-17"."""
+_VERB_NEXT = re.compile(
+    rf"\d\W+(?:{_TOPIC_END.pattern}|(?:ends?|begins?|comes?|came|goes|needs?|takes?|failed|must|can"
+    r"|should|will|does|did)\b)",
+    re.IGNORECASE,
+)
+"""Behind a small number: "phase 2 ends", but "book 8 seats"."""
+_ORDINAL = re.compile(r"\b(second|third|fourth|fifth|other|2nd|3rd)\s([a-z]+)", re.IGNORECASE)
+_LABEL_KO = re.compile(r"^(?:\S+\s)??([가-힣]{2,})\s?(\d[\d-]*)(?:번|호|호차|차)?[은는이가]\s")
 
 
 @lru_cache(maxsize=16_384)
@@ -95,9 +111,45 @@ def of_two_things(line: str, old: str) -> bool:
     has a word of its own. Nor does "the budget for travel", or "the second van" about "the van"."""
     mine, theirs = subject(_topic(line)), subject(_topic(old))
     ours, others = subject(line), subject(old)
+    if _numbered_otherwise(line, old):
+        return True
     if any(not among(w, others) for w in mine) and any(not among(w, ours) for w in theirs):
         return True
     return _is_narrowed(line, ours, others) or _has_other_purpose(line, old, ours, others)
+
+
+def _numbered_otherwise(line: str, old: str) -> bool:
+    """ "Invoice 4712 is open" is no news of "invoice 4711", nor "the second" of "the first"."""
+    mine, theirs = _labels(line), _labels(old)
+    if any(mine[noun] != theirs[noun] for noun in mine.keys() & theirs.keys()):
+        return True
+    ours, others = (
+        {(order.lower(), noun.lower()) for order, noun in _ORDINAL.findall(text)}
+        for text in (line, old)
+    )
+    return any(subject(noun) <= subject(old) for _, noun in ours - others if subject(noun))
+
+
+def _is_bare(kind: str) -> bool:
+    """Whether a figure has no unit; the word behind it may be any."""
+    name, _, unit = kind.partition(" ")
+    return name == "figure" and unit not in MEASURES
+
+
+@lru_cache(maxsize=16_384)
+def _labels(line: str) -> dict[str, str]:
+    """The things that a line is about and that have a number for a name: noun -> number."""
+    found: dict[str, str] = {}
+    numbers = {v.key: v.text for v in values(line) if v.kind == "id" or _is_bare(v.kind)}
+    for first, noun, number in _LABEL.findall(line):
+        kind, label = (first or noun).lower(), number.casefold()
+        bare = any(label in (key, text.casefold()) for key, text in numbers.items())
+        counted = len(label) < 3 and label.isdigit() and not _VERB_NEXT.search(line)
+        if bare and not counted and subject(kind) and not _TOPIC_END.fullmatch(kind):
+            found.setdefault(kind, label)
+    for noun, number in _LABEL_KO.findall(line):
+        found.setdefault(noun, number)
+    return found
 
 
 def among(term: str, terms: frozenset[str]) -> bool:
