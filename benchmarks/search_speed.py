@@ -223,7 +223,7 @@ def _ingest_vs_encode(folder: Path, sentences: list[str]) -> float:
 
 
 def _window_texts(library: Library, document_id: str) -> list[str]:
-    from retrieval.ingest import window_text, windows_of
+    from retrieval.windows import window_text, windows_of
 
     chunks = library.chunks(document_id)
     spans = windows_of(chunks, _embedder())

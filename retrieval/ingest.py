@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,20 +14,19 @@ from retrieval.chunk import chunk
 from retrieval.chunk_store import ChunkStore, Entry, Window
 from retrieval.claims import Claim, Claims
 from retrieval.clean import clean
-from retrieval.embed import Embedder, window_spans
+from retrieval.embed import Embedder
 from retrieval.files import Originals, digest
 from retrieval.ingest_reports import empty_message, failed, info_of, report_of
-from retrieval.load import LoadLimits, check_file, document_name, load_file
+from retrieval.ingest_rules import IngestProgress, IngestRules, Report
+from retrieval.load import check_file, document_name, load_file
 from retrieval.types import (
     Chunk,
     CleanDocument,
-    CountTokens,
     DocumentInfo,
     IngestReport,
-    Passage,
     RetrievalError,
-    passage_body,
 )
+from retrieval.windows import window_text, windows_of
 
 BATCH_WINDOWS = 256
 """Many small files are embedded together, up to this many windows."""
@@ -37,31 +36,6 @@ STEP_WINDOWS = 32
 CLAIM_STEP_S = 0.25
 """Between two looks whether another process is done with a file."""
 _COSTS_ONE_FILE = (RetrievalError, OSError, sqlite3.Error, UnicodeError)
-
-
-@dataclass(frozen=True, slots=True)
-class IngestProgress:
-    """How far one file is: `done` of `total` windows in the stage "embed", else 0 or 1 of 1."""
-
-    file: str
-    stage: str
-    """load, chunk, embed or store."""
-    done: int
-    total: int
-
-
-Report = Callable[[IngestProgress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class IngestRules:
-    """How files are read and cut."""
-
-    count_tokens: CountTokens
-    chunk_min_tokens: int
-    chunk_max_tokens: int
-    limits: LoadLimits
-    remove_running_lines: bool = True
 
 
 class Cancelled(RetrievalError):
@@ -259,21 +233,3 @@ class Ingestor:
             raise Cancelled("Adding this file was cancelled.")
         if self._progress is not None:
             self._progress(IngestProgress(name, stage, done, total))
-
-
-def windows_of(
-    chunks: Sequence[Chunk | Passage], embedder: Embedder | None
-) -> tuple[tuple[int, int, int], ...]:
-    """The windows of all chunks, as (chunk number, start, end in its text)."""
-    if embedder is None:
-        return ()
-    return tuple(
-        (number, start, end)
-        for number, item in enumerate(chunks)
-        for start, end in window_spans(item.text, embedder)
-    )
-
-
-def window_text(part: Chunk | Passage, start: int, end: int) -> str:
-    """What is embedded for a window: without its headings it would often be about nothing."""
-    return passage_body(part.context, part.text[start:end])

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import logging
-import sqlite3
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from retrieval.chunk import pages_of
-from retrieval.chunk_store import ChunkStore, Window
+from retrieval.chunk_store import ChunkStore
 from retrieval.claims import Claim
 from retrieval.embed import Embedder
 from retrieval.files import Originals, walk
 from retrieval.index import Index
-from retrieval.ingest import (
-    Ingestor,
-    IngestProgress,
-    IngestRules,
-    Report,
-    window_text,
-    windows_of,
-)
+from retrieval.ingest import Ingestor
+from retrieval.ingest_archive import ingest_archive
+from retrieval.ingest_rules import IngestProgress, IngestRules, Report
 from retrieval.load import LoadLimits
 from retrieval.narrow import narrow
 from retrieval.picture import page_picture
+from retrieval.renewal import renew
 from retrieval.rerank import Reranker, rerank
 from retrieval.search import search
 from retrieval.types import (
@@ -37,7 +30,7 @@ from retrieval.types import (
     Passage,
     RetrievalError,
 )
-from retrieval.unpack import Unpacked, is_archive, unpack
+from retrieval.unpack import is_archive
 
 __all__ = ["DEFAULT_LIMITS", "IngestProgress", "Library", "walk"]
 
@@ -46,7 +39,6 @@ DEFAULT_LIMITS = LoadLimits(
 )
 RENEW_WAIT_S = 20.0
 """How long a search waits for the vectors of a new embedding model before it goes on without."""
-_LOG = logging.getLogger(__name__)
 
 
 class Library:
@@ -92,7 +84,9 @@ class Library:
         self._closing = threading.Event()
         self._renewer: threading.Thread | None = None
         if embedder is not None and self._index.stale():
-            self._renewer = threading.Thread(target=self._renew, args=(embedder,), daemon=True)
+            self._renewer = threading.Thread(
+                target=renew, args=(self._index, embedder, self._closing), daemon=True
+            )
             self._renewer.start()
 
     def ingest(
@@ -134,7 +128,7 @@ class Library:
         cancel: threading.Event | None = None,
     ) -> Iterator[IngestReport]:
         """Ingest the files of one ZIP archive, which is called `name`."""
-        return self._ingest_parts(path, name, self._ingestor(progress, cancel))
+        return ingest_archive(path, name, self._ingestor(progress, cancel), self._rules.limits)
 
     def _ingest_all(
         self, files: Sequence[tuple[Path, str]], ingestor: Ingestor
@@ -143,16 +137,7 @@ class Library:
         yield from ingestor.run(plain)
         for path, name in files:
             if is_archive(path):
-                yield from self._ingest_parts(path, name, ingestor)
-
-    def _ingest_parts(self, path: Path, name: str, ingestor: Ingestor) -> Iterator[IngestReport]:
-        with tempfile.TemporaryDirectory(prefix="archive-") as folder:
-            parts = list(unpack(path, name, Path(folder), self._rules.limits))
-            yield from (part for part in parts if isinstance(part, IngestReport))
-            files = [part for part in parts if isinstance(part, Unpacked)]
-            reports = ingestor.run([(file.path, file.name) for file in files])
-            for file, report in zip(files, reports, strict=True):
-                yield replace(report, message=" ".join(filter(None, (file.note, report.message))))
+                yield from ingest_archive(path, name, ingestor, self._rules.limits)
 
     @property
     def embedder(self) -> Embedder | None:
@@ -263,21 +248,3 @@ class Library:
             cancel=cancel,
             claim=self._claim,
         )
-
-    def _renew(self, embedder: Embedder) -> None:
-        """Give the documents of another embedder new vectors, each in one transaction."""
-        for document_id in self._index.stale():
-            if self._closing.is_set():
-                return
-            try:
-                passages = self._index.passages(document_id)
-                spans = windows_of(passages, embedder)
-                texts = [window_text(passages[n], start, end) for n, start, end in spans]
-                vectors = embedder.embed_documents(texts)
-                made: dict[int, list[Window]] = {item.chunk_id: [] for item in passages}
-                for (number, start, end), vector in zip(spans, vectors, strict=True):
-                    made[passages[number].chunk_id].append(Window(start, end, vector))
-                self._index.put_windows(document_id, made)
-            except (RetrievalError, sqlite3.Error) as error:
-                _LOG.warning("Documents are found by their words only: %s", error)
-                return

@@ -9,15 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retrieval.embed import (
-    MAX_WINDOW_TOKENS,
-    Embedder,
-    ScriptedEmbedder,
-    SentenceTransformerEmbedder,
-    split_windows,
-    window_spans,
-)
+from retrieval.embed import Embedder, ScriptedEmbedder, SentenceTransformerEmbedder
 from retrieval.types import RetrievalError
+from retrieval.windows import MAX_WINDOW_TOKENS, split_windows, window_spans
 
 ENGLISH = " ".join(f"The boat number {i} leaves the old harbour early." for i in range(60))
 KOREAN = "배는 아침 일찍 항구를 떠나 섬으로 갑니다. " * 40

@@ -17,13 +17,14 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
-    "clean", "chunk", "embed", "claims", "chunk_store", "exchange", "sketches", "vectors",
-    "database", "frequencies", "tables", "stored", "keywords", "index_exchange", "index", "bm25",
+    "clean", "chunk", "embed", "windows", "claims", "chunk_store", "exchange", "sketches",
+    "vectors", "database", "frequencies", "tables", "stored", "keywords", "index_exchange",
+    "index", "bm25",
     "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
     "milvus_link", "milvus_tables", "milvus_collections", "milvus_search", "milvus_place",
     "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank", "units", "narrow",
     "context", "statements", "bindings", "align", "picture", "unpack", "files", "ingest_reports",
-    "ingest", "pipeline",
+    "ingest_rules", "ingest", "ingest_archive", "renewal", "pipeline",
 )  # fmt: skip
 
 SETTING_PARTS = ("chatbot.setting_faults", "chatbot.settings_")
