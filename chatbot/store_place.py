@@ -19,7 +19,9 @@ def parse_url(location: str) -> sa.URL:
     try:
         url = sa.make_url(location)
     except (ArgumentError, ValueError) as error:
-        raise StoreError("The database URL cannot be read; see SQLAlchemy's forms.") from error
+        raise StoreError(
+            "The database URL cannot be read; write it as postgresql://user:password@host/name."
+        ) from error
     if "@" in (url.host or ""):
         raise StoreError(
             "The host in the database URL holds an @; in a user's name or password it is written "

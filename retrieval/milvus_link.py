@@ -153,8 +153,8 @@ class MilvusLink:
 def away_sentence(address: Address) -> str:
     """What is wrong when nobody answers, and what to do."""
     return (
-        f"The document index in Milvus at {address.shown} does not answer; see that it runs. "
-        "Nothing is lost, and documents are used again when it answers."
+        f"The document index in Milvus at {address.shown} does not answer; see that it runs "
+        "and --vector-url is right. Nothing is lost, and documents are used again when it answers."
     )
 
 

@@ -302,7 +302,10 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
         library = Library(tmp_path, embedder=embedder, count_tokens=len, store=store)
         assert library.ingest(file).status == "indexed"
         server.kill()
-        with pytest.raises(IndexAwayError, match=r"does not answer; see that it runs\. Nothing"):
+        with pytest.raises(
+            IndexAwayError,
+            match=r"does not answer; see that it runs and --vector-url is right\. Nothing",
+        ):
             library.search("guild")
         report = library.ingest(file, name="b.txt")
         assert (report.status, "does not answer" in report.message) == ("error", True)

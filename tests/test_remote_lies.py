@@ -131,6 +131,15 @@ def test_what_is_no_such_server_is_a_sentence(liar: Liar, said: Any) -> None:
         remote_engine(liar.url)
 
 
+@pytest.mark.parametrize("path", ["/app", "/app/v1"])
+def test_a_web_server_that_is_no_engine_is_a_sentence(liar: Liar, path: str) -> None:
+    with pytest.raises(
+        RemoteError, match=r"does not list models .* correct --engine-url"
+    ) as caught:
+        remote_engine(liar.url.removesuffix("/v1") + path, api_key=KEY)
+    assert KEY not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("owner", "path", "said"),
     [

@@ -20,6 +20,7 @@ LOOK_TIMEOUT_S = 20.0
 _Client = TypeVar("_Client", openai.OpenAI, openai.AsyncOpenAI)
 NO_KEY = "none"
 """The client wants a key; servers without keys ignore it."""
+_NOTHING_THERE = (404, 405, 410, 501)
 HIDDEN_KEY = "[the key]"
 _LEAST_HIDDEN = 6
 """A shorter key is also part of words."""
@@ -98,6 +99,10 @@ class RemoteClient:
                 "/models", cast_to=httpx.Response, options={"timeout": LOOK_TIMEOUT_S}
             )
             found = answer.json()
+        except openai.APIStatusError as error:
+            if error.status_code < 400 or error.status_code in _NOTHING_THERE:
+                raise self._no_such_server() from error
+            raise self.typed(error) from error
         except openai.APIError as error:
             raise self.typed(error) from error
         except ValueError as error:
