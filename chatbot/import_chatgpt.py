@@ -22,10 +22,14 @@ _LATEST_S = 6e10
 
 @dataclass(frozen=True, slots=True)
 class ChatFile:
-    """What a file with chats held. `left_out` names each chat that cannot be read, and says why."""
+    """What a file with chats held. `left_out` names each chat that cannot be read, and says why.
+
+    `changed` are sentences on what of the chats is not as it was in the file.
+    """
 
     chats: tuple[Conversation, ...]
     left_out: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 def is_chatgpt(data: object) -> bool:

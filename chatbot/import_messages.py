@@ -18,6 +18,7 @@ from chatbot.export_messages import (
     read_summary,
     read_turns,
 )
+from chatbot.import_changes import NULL, TWICE, Changes, told_of
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.records import storable
 
@@ -51,7 +52,7 @@ class _Written:
     created: str | None
 
 
-def parse_messages(data: object) -> Conversation:
+def parse_messages(data: object, told: list[str] | None = None) -> Conversation:
     """The conversation in parsed JSON: `{"messages": [...]}` or a bare list of messages.
 
     A message has `role` and `content` (a text, or a list of text parts), and may have `id`, `name`
@@ -59,13 +60,22 @@ def parse_messages(data: object) -> Conversation:
     the system text; later ones, and those of tools, stay as messages of the user named "system".
     A run of the user's messages with the run of answers after it is one turn: "t1", "t2"...
     An export of our own comes back as it was. Raises InputError that names the message.
+
+    With `told`, parts that are no text leave a mark such as "[image]", null is an empty text, and
+    an id that comes again is replaced by a fresh one; a sentence on each is added to the list.
+    Without it they are errors too.
     """
+    changes: Changes | None = None if told is None else Changes()
     whole = {"messages": data} if isinstance(data, list) else data
     if not isinstance(whole, dict) or not isinstance(whole.get("messages"), list):
         message = 'A chat must be a list of messages, or {"messages": [...]}.'
         raise InputError(message)
-    written = [_read(item, f"messages[{n}]") for n, item in enumerate(whole["messages"])]
-    ids = _ids(written)
+    items = enumerate(whole["messages"])
+    written = [_read(item, f"messages[{n}]", changes) for n, item in items]
+    # What else an export of ours says of its messages, it says by their ids.
+    ids = _ids(written, None if "turns" in whole else changes)
+    if told is not None and changes:
+        told += told_of(changes)
     system_text, n_system = _text_or_none(whole, "system"), 0
     if "system" not in whole:
         system_text, n_system = _leading_system(written)
@@ -84,7 +94,7 @@ def parse_messages(data: object) -> Conversation:
     )
 
 
-def _read(item: object, place: str) -> _Written:
+def _read(item: object, place: str, changes: Changes | None) -> _Written:
     if not isinstance(item, dict):
         raise InputError(f"{place} is {_kind(item)}; expected an object with role and content.")
     allowed = ("user", "assistant", *_ASIDE)
@@ -99,13 +109,13 @@ def _read(item: object, place: str) -> _Written:
     return _Written(
         role=role,
         id=_id(item.get("id"), f"{place}.id"),
-        content=storable(_content(item, place)),
+        content=storable(_content(item, place, changes)),
         name=storable(name) if name else None,
         created=_created(item.get("created"), f"{place}.created"),
     )
 
 
-def _content(item: dict[str, Any], place: str) -> str:
+def _content(item: dict[str, Any], place: str, changes: Changes | None) -> str:
     """The text, and what stands in its stead when a model calls tools or refuses."""
     content = item.get("content")
     texts = [item["refusal"]] if isinstance(item.get("refusal"), str) else []
@@ -113,16 +123,19 @@ def _content(item: dict[str, Any], place: str) -> str:
     if isinstance(content, str):
         return "\n".join([content, *texts])
     if isinstance(content, list):
-        parts = [_part(part, f"{place}.content[{n}]") for n, part in enumerate(content)]
+        parts = [_part(part, f"{place}.content[{n}]", changes) for n, part in enumerate(content)]
         return "\n".join([*parts, *texts])
     if content is None and texts:
         return "\n".join(texts)
+    if content is None and "content" in item and changes is not None:
+        changes[NULL] += 1
+        return ""
     if content is None:
         raise InputError(f"{place} has no 'content'; expected a text.")
     raise InputError(f"{place}.content is {_kind(content)}; expected a text or text parts.")
 
 
-def _part(part: object, place: str) -> str:
+def _part(part: object, place: str, changes: Changes | None) -> str:
     kind = part.get("type") if isinstance(part, dict) else None
     text = part.get("text") if isinstance(part, dict) and kind in _TEXT_PARTS else None
     if isinstance(text, str):
@@ -131,18 +144,31 @@ def _part(part: object, place: str) -> str:
         raise InputError(f'{place} is not a part; expected {{"type": "text", "text": ...}}.')
     if kind in _TEXT_PARTS:
         raise InputError(f"{place} has no 'text'; expected a text.")
+    if isinstance(kind, str) and changes is not None:
+        kind = storable(kind[:40])
+        changes[kind] += 1
+        return "[image]" if "image" in kind else f"[{kind}]"
     raise InputError(f"{place} is of type {kind!r}; only text parts can be imported.")
 
 
-def _ids(written: Sequence[_Written]) -> list[str]:
+def _ids(written: Sequence[_Written], changes: Changes | None) -> list[str]:
     """An id for each message, none twice."""
     places: dict[str, int] = {}
+    again: set[int] = set()
     for n, one in enumerate(written):
         if one.id and places.setdefault(one.id, n) != n:
-            first = f"messages[{places[one.id]}]"
-            message = f"messages[{n}] has the same id {one.id!r} as {first}; make ids unique."
-            raise InputError(message)
-    return [one.id or _free(f"m{n + 1}", places) for n, one in enumerate(written)]
+            if changes is None:
+                first = f"messages[{places[one.id]}]"
+                message = f"messages[{n}] has the same id {one.id!r} as {first}; make ids unique."
+                raise InputError(message)
+            again.add(n)
+            changes[TWICE] += 1
+    ids: list[str] = []
+    for n, one in enumerate(written):
+        wanted = one.id or f"m{n + 1}"
+        ids.append(wanted if one.id and n not in again else _free(wanted, places))
+        places.setdefault(ids[-1], n)
+    return ids
 
 
 def _free(wanted: str, places: dict[str, int]) -> str:

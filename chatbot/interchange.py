@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from chatbot.messages import Conversation, PromptTrace, Segment
 from chatbot.records import storable, to_plain
 from retrieval.types import Citation
 
+log = logging.getLogger(__name__)
+
 
 def read_conversation(path: Path) -> Conversation:
     """A chat from a JSON file; see `parse_messages` for the forms.
@@ -22,7 +25,11 @@ def read_conversation(path: Path) -> Conversation:
     try:
         data = _read_json(path)
         if not is_chatgpt(data):
-            return parse_messages(data)
+            told: list[str] = []
+            conversation = parse_messages(data, told)
+            for sentence in told:
+                log.warning("%s: %s", path, sentence)
+            return conversation
         found = parse_chatgpt(data)
         held = len(found.chats) + len(found.left_out)
         if held != 1:
@@ -40,7 +47,11 @@ def read_conversations(path: Path) -> ChatFile:
     """
     try:
         data = _read_json(path)
-        found = parse_chatgpt(data) if is_chatgpt(data) else ChatFile((parse_messages(data),))
+        told: list[str] = []
+        if is_chatgpt(data):
+            found = parse_chatgpt(data)
+        else:
+            found = ChatFile((parse_messages(data, told),), changed=tuple(told))
         if not any(conversation.turns for conversation in found.chats):
             raise InputError("there is no message in it.")
     except InputError as error:

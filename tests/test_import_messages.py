@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
+import io
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chatbot.console import Console
 from chatbot.errors import InputError
 from chatbot.import_messages import parse_messages
+from chatbot.interchange import read_conversation, read_conversations
 from chatbot.messages import (
     Conversation,
     Message,
 )
+from chatbot.settings import Settings
 
 MEMORY_CHATS = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "memory"
 
@@ -26,6 +33,56 @@ def shape(conversation: Conversation) -> list[tuple[str, str]]:
     return [
         ("|".join(m.content for m in t.user), "|".join(m.content for m in t.assistant))
         for t in conversation.turns
+    ]
+
+
+# What other programs write
+
+
+def test_what_is_no_text_leaves_a_mark_and_is_told() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    call = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    messages: list[dict[str, Any]] = [
+        {"id": "a", "role": "user", "content": [{"type": "text", "text": "What is this?"}, image]},
+        {"id": "b", "role": "assistant", "content": None, "tool_calls": [call]},
+        {"id": "b", "role": "tool", "content": "12 °C"},
+        {"role": "assistant", "content": None},
+        {"id": "b'", "role": "user", "content": [image, {"type": "input_audio"}]},
+        {"id": "b", "role": "assistant", "content": "It is a cat."},
+    ]
+    told: list[str] = []
+    chat = parse_messages(messages, told)
+    said_now = [m for t in chat.turns for m in (*t.user, *t.assistant)]
+    texts = [m.content for m in said_now]
+    assert texts[0] == "What is this?\n[image]" and "weather" in texts[1]
+    assert texts[2:] == ["12 °C", "", "[image]\n[input_audio]", "It is a cat."]
+    ids = [m.id for m in said_now]
+    assert ids[:2] == ["a", "b"] and ids[4] == "b'" and len(set(ids)) == len(ids)
+    assert told == [
+        "Parts of messages that are no text were left out: 2 of type 'image_url', 1 of type "
+        "'input_audio'.",
+        "Messages with null for their text are empty: 1.",
+        "Messages with the id of an earlier one have a new id: 2.",
+    ]
+    with pytest.raises(InputError, match="only text parts"):
+        parse_messages(messages)
+
+
+def test_the_import_command_says_what_it_changed(tmp_path: Path) -> None:
+    file = tmp_path / "chat.json"
+    part = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    file.write_text(json.dumps([{"role": "user", "content": [part]}]), encoding="utf-8")
+    found = read_conversations(file)
+    assert found.changed and "1 of type 'image_url'" in found.changed[0]
+    assert read_conversation(file).turns[0].question == "[image]"
+    out = io.StringIO()
+    console = Console(out, io.StringIO())
+    arguments = argparse.Namespace(files=[file], json=True)
+    command = importlib.import_module("chatbot.commands.import")
+    assert command.run(arguments, Settings(data_dir=tmp_path), console) == 0
+    assert [json.loads(line).get("file") for line in out.getvalue().splitlines()] == [
+        None,
+        "chat.json",
     ]
 
 

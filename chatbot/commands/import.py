@@ -38,6 +38,10 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
             else:
                 console.result(f"{stored.id}  {counted(n_turns, 'turn')}  {stored.title}")
     for path, file in files:
+        for sentence in file.changed:
+            console.note(f"{path.name}: {sentence}")
+            if arguments.json:
+                console.json({"changed": sentence, "file": path.name})
         for reason in file.left_out:
             console.note(f"Left out of {path.name}: {reason}")
             if arguments.json:

@@ -92,7 +92,7 @@ class ChatActs:
                 for conversation in read.chats:
                     stored = self._services.store.import_conversation(conversation)
                     first = first or stored.id
-                for reason in read.left_out[:MOST_LEFT_OUT_TOLD]:
+                for reason in (*read.changed, *read.left_out[:MOST_LEFT_OUT_TOLD]):
                     warn(f"{file.name}: {in_language(tab.language, reason)}")
                 if rest := read.left_out[MOST_LEFT_OUT_TOLD:]:
                     warn(f"{file.name}: + {len(rest)}")
