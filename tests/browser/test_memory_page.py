@@ -200,7 +200,7 @@ def test_settings_say_their_cost_and_refuse_what_cannot_be(windows: Windows, fol
         model = settings.locator("[data-name=model] input")
         model.fill("some/other")
         model.press("Tab")
-        expect(settings.locator(".option[data-name=model]")).to_contain_text("started again")
+        expect(settings.locator(".option[data-name=model]")).to_contain_text("after a restart")
         settings.locator("[data-act=preset]").select_option(label="Brief")
         expect(tab.page).to_have_url(re.compile(r"\?c="))
         stored = own.services.store.load(tab.conversation_id)
