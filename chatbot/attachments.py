@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+from chatbot.language import detect
 from chatbot.messages import Conversation, Notice, Turn
 from chatbot.store import Store
 from retrieval.pipeline import Library
@@ -38,8 +39,11 @@ def attach_text(library: Library, text: str, name: str) -> IngestReport:
 
 
 def attachment_name(text: str) -> str:
-    """A name that the same text gets again, so that asking it twice makes one document."""
+    """A name in the language of the text, which the same text gets again, so that asking it twice
+    makes one document."""
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    if detect(text) == "ko":
+        return f"긴 메시지 {len(text)}자 ({digest[:6]}).txt"
     return f"Message of {len(text)} characters ({digest[:6]}).txt"
 
 

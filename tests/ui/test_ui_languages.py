@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 
+from chatbot.attachments import attachment_name
 from chatbot.messages import (
     Dropped,
     Notice,
@@ -56,6 +57,11 @@ def test_notices_are_translated_and_unknown_ones_keep_their_sentence() -> None:
     assert "1,200" in notice_text("ko", known)
     assert notice_text("ko", Notice("documents_passages", "English.", {})) == "English."
     assert notice_text("ko", Notice("new_code", "English.")) == "English."
+
+
+def test_a_long_message_gets_a_document_in_its_own_language() -> None:
+    assert attachment_name("긴 글 " * 9).startswith("긴 메시지 36자 (")
+    assert attachment_name("a word " * 9).startswith("Message of 63 characters (")
 
 
 def test_reasons_are_translated_with_their_numbers() -> None:
