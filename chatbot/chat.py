@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 from chatbot.answering import Answering
 from chatbot.attachments import attach_message
-from chatbot.budget import ContextBudget
 from chatbot.busy import Busy
 from chatbot.chat_by_hand import ChatByHand
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
@@ -22,7 +20,7 @@ from chatbot.errors import EngineError, InputError
 from chatbot.fold_job import FoldJob
 from chatbot.folding import Folding
 from chatbot.hands import Hands
-from chatbot.messages import Conversation, Notice, PromptTrace
+from chatbot.messages import Conversation, Notice
 from chatbot.prompting import PromptBuilder
 from chatbot.read_ahead import ReadAhead
 from chatbot.recall_vectors import RecallVectors
@@ -31,19 +29,13 @@ from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
 from chatbot.smaller_prompt import PromptMaker
 from chatbot.store import Store
-from chatbot.windows import livelier, reply_tokens, usual_sampling, window_notices, window_tokens
+from chatbot.windows import livelier, usual_sampling, window_notices, window_tokens
 from retrieval.pipeline import Library
 
 __all__ = [
-    "Chat",
-    "ChatEvent",
-    "ContextReady",
-    "NoticeEvent",
-    "Queued",
-    "TextDelta",
-    "TurnDone",
+    "Chat", "ChatEvent", "ContextReady", "NoticeEvent", "Queued", "TextDelta", "TurnDone",
     "window_tokens",
-]
+]  # fmt: skip
 
 STOP_WAIT_S = 30.0
 """How long deleting a conversation waits for its reply to end: a step of a large model on a CPU."""
@@ -156,11 +148,6 @@ class Chat(ChatByHand, ChatInPassing):
         """
         return self._reply(conversation_id, text, turn_id, stop, None)
 
-    def context(self, conversation_id: str, text: str) -> PromptTrace:
-        """What a reply to `text` would see; calls no model and stores nothing."""
-        conversation = self._store.load(conversation_id)
-        return self.builder.build(conversation, text, self.budget()).trace
-
     def stop(self, conversation_id: str) -> None:
         """Stop the running reply of a conversation, if there is one."""
         self._busy.stop(conversation_id)
@@ -185,21 +172,6 @@ class Chat(ChatByHand, ChatInPassing):
         self.forget(conversation_id)
         self._store.delete(conversation_id)
 
-    def wake_recall(self) -> None:
-        """Load the model that finds old turns by meaning, in the background, if it is needed."""
-        if self._vectors is not None:
-            self._vectors.wake()
-
-    def read_ahead(self, conversation_id: str) -> None:
-        """Get ready, in the background, for the next question in a chat that was opened."""
-        if self._engine.status.state == "ready":
-            self._ahead.request(conversation_id)
-
-    def _read(self, conversation_id: str) -> None:
-        newest = self._store.last_turns(conversation_id, 1)
-        if newest:
-            self.context(conversation_id, newest[-1].question)
-
     def wait_for_folds(self, timeout_s: float | None = None) -> bool:
         """Wait until no summary is being made. False when the time is up first."""
         return self._folding.wait(timeout_s)
@@ -213,39 +185,6 @@ class Chat(ChatByHand, ChatInPassing):
             self._answering.save_unsaved()
         if self._vectors is not None:
             self._vectors.close()
-
-    @property
-    def builder(self) -> PromptBuilder:
-        """The prompt builder; waits for the tokenizer while a model is loading."""
-        tokenizer = self._engine.tokenizer
-        with self._lock:
-            if self._builder is None or self._builder.encoder.tokenizer.name != tokenizer.name:
-                self._builder = PromptBuilder(
-                    tokenizer, self._settings, self._library, vectors=self._vectors
-                )
-            return self._builder
-
-    @property
-    def settings(self) -> Settings:
-        """The settings that the next reply is made with."""
-        return self._settings
-
-    def change_settings(self, settings: Settings) -> None:
-        """Use others from the next reply on, as far as they concern the prompt, how a reply is
-        drawn, and the next fold; what concerns the model and the queue stays as it was built."""
-        with self._lock:
-            self._settings = self._fold_job.settings = settings
-            self._hands = replace(self._hands, cap_tokens=settings.summary_tokens)
-            if self._builder is not None:
-                self._builder.change_settings(settings)
-
-    def budget(self, max_tokens: int | None = None) -> ContextBudget:
-        """The budget of the window in use, with room for a reply of `max_tokens` if somebody
-        wants another length than the settings say."""
-        wanted = self._settings.reply_tokens if max_tokens is None else max_tokens
-        budget = self.builder.budget(window_tokens(self._settings, self._engine), max_tokens)
-        longer = reply_tokens(wanted, self._engine, budget.reply_tokens)
-        return replace(budget, reply_shortened=longer < wanted)
 
     def _reply(
         self,
@@ -283,11 +222,7 @@ class Chat(ChatByHand, ChatInPassing):
             prompt = maker.build(budget)
             turn = self._store.begin_turn(conversation_id, text, replacing=replacing, alone=True)
             run = ReplyRun(turn, prompt, maker)
-            wanted = self._settings.reply_tokens if max_tokens is None else max_tokens
-            params = replace(
-                sampling or usual_sampling(self._settings),
-                max_tokens=reply_tokens(wanted, self._engine, budget.reply_tokens),
-            )
+            params = self._drawn(sampling, budget, max_tokens)
             try:
                 yield from self._answering.run(
                     conversation_id, run, stop, params, folding=self._folding

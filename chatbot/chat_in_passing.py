@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 from chatbot.answering import Answering
-from chatbot.budget import ContextBudget
 from chatbot.chat_events import ChatEvent
-from chatbot.engine.base import Engine, SamplingParams
+from chatbot.chat_prompts import ChatPrompts
+from chatbot.engine.base import SamplingParams
 from chatbot.engine.exchange import in_use
 from chatbot.errors import InputError
 from chatbot.folding import Folding
 from chatbot.messages import Conversation, Message, Turn
-from chatbot.prompting import PromptBuilder
 from chatbot.records import new_id, now_text
 from chatbot.reply_run import ReplyRun
-from chatbot.settings import Settings
 from chatbot.smaller_prompt import PromptMaker
 from chatbot.store_queries import ConversationInfo
-from chatbot.windows import reply_tokens, usual_sampling, window_notices
+from chatbot.windows import window_notices
 
 
 class Nowhere:
@@ -38,22 +35,11 @@ class Nowhere:
         return []
 
 
-class ChatInPassing:
+class ChatInPassing(ChatPrompts):
     """What `Chat` has for conversations that are only given."""
 
-    _engine: Engine
-    _settings: Settings
     _folding: Folding
     _passing: Answering
-
-    @property
-    def builder(self) -> PromptBuilder:
-        """See `Chat.builder`."""
-        raise NotImplementedError
-
-    def budget(self, max_tokens: int | None = None) -> ContextBudget:
-        """See `Chat.budget`."""
-        raise NotImplementedError
 
     def answer(
         self,
@@ -99,11 +85,7 @@ class ChatInPassing:
         now = now_text()
         asked = Message(new_id(), "user", text, created=now)
         turn = Turn(new_id(), (asked,), finish="running", created=now)
-        wanted = self._settings.reply_tokens if max_tokens is None else max_tokens
-        params = replace(
-            sampling or usual_sampling(self._settings),
-            max_tokens=reply_tokens(wanted, self._engine, budget.reply_tokens),
-        )
+        params = self._drawn(sampling, budget, max_tokens)
         yield from self._passing.run(
             conversation.id,
             ReplyRun(turn, prompt, maker),

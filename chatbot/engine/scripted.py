@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
 from threading import BoundedSemaphore, Event
 
 from chatbot.engine.base import (
@@ -18,46 +17,15 @@ from chatbot.engine.base import (
     TextDelta,
 )
 from chatbot.engine.memory_meter import idle_figures
+from chatbot.engine.script import Script, Scripted, ScriptedCall, ScriptedReply
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
 from chatbot.engine.text_stream import TextStream
 from chatbot.errors import EngineError, InputError
 from chatbot.messages import Finish, MemoryFigures, Usage
 
+__all__ = ["Script", "Scripted", "ScriptedCall", "ScriptedEngine", "ScriptedReply"]
+
 _POLL_S = 0.005
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptedReply:
-    """One reply of the script, and what goes wrong in it.
-
-    `token_ids` replaces the ids of `text`, for what no sound text gives: half characters,
-    control tokens, ids out of range. `fail_after_tokens` raises `error` at that place.
-    `stall_after_tokens` waits there until the reply is stopped. `tokens_per_s` overrides the
-    engine's. `ends_itself` False runs on to max_tokens, repeating the text.
-    """
-
-    text: str = ""
-    token_ids: tuple[int, ...] | None = None
-    fail_after_tokens: int | None = None
-    error: Exception | None = None
-    stall_after_tokens: int | None = None
-    tokens_per_s: float | None = None
-    ends_itself: bool = True
-
-
-Scripted = str | Exception | ScriptedReply
-Script = Iterable[Scripted] | Callable[[str, tuple[int, ...]], Scripted]
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptedCall:
-    """What one call of `generate` was given. `prompt_text` shows control tokens."""
-
-    prompt_ids: tuple[int, ...]
-    prompt_text: str
-    params: SamplingParams
-    conversation_id: str | None
-    ladder: tuple[str, ...] | None = None
 
 
 class ScriptedEngine:
