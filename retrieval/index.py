@@ -9,7 +9,10 @@ keyword search in `keywords.py`; what another place for documents must do is sai
 from __future__ import annotations
 
 import json
+import sqlite3
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,9 +38,13 @@ from retrieval.tables import (
     touch,
 )
 from retrieval.types import CleanDocument, DocumentInfo, RetrievalError
-from retrieval.vectors import VectorIndex
+from retrieval.vectors import Ids, VectorIndex
 
 __all__ = ["Entry", "Index", "Window", "WindowHit"]
+
+LOADED_EARLY_FROM = 10_000
+"""Vectors from which on they are loaded in the background at opening, and not by whoever searches
+first: 100,000 take some seconds."""
 
 
 class Index(StoredDocuments, Keywords, IndexExchange):
@@ -52,8 +59,12 @@ class Index(StoredDocuments, Keywords, IndexExchange):
         Keywords.__init__(self, database)
         self._vectors = VectorIndex()
         self._generation = -1
+        self._following = threading.Lock()
+        self._closing = threading.Event()
+        self._loader: threading.Thread | None = None
         try:
             self._count_terms()
+            self._load_early()
         except RetrievalError:
             database.close()
             raise
@@ -157,7 +168,21 @@ class Index(StoredDocuments, Keywords, IndexExchange):
 
     def close(self) -> None:
         """Close the file. Later calls raise RetrievalError."""
+        self._closing.set()
+        if self._loader is not None:
+            self._loader.join()
         self._database.close()
+
+    def _load_early(self) -> None:
+        with self._database.read() as connection:
+            (last,) = connection.execute("SELECT max(id) FROM windows").fetchone()
+        if self._embedder and (last or 0) >= LOADED_EARLY_FROM:
+            self._loader = threading.Thread(target=self._load, daemon=True)
+            self._loader.start()
+
+    def _load(self) -> None:
+        with suppress(RetrievalError):  # whoever searches meets it again, and is told
+            self._follow()
 
     def _count_terms(self) -> None:
         """Once for a file that was made before terms were counted."""
@@ -181,7 +206,7 @@ class Index(StoredDocuments, Keywords, IndexExchange):
 
     def _follow(self) -> None:
         """Bring the vectors in memory to the committed state, whoever committed it."""
-        with self._database.read() as connection:
+        with self._following, self._database.read() as connection:
             generation = generation_of(connection)
             if generation == self._generation:
                 return
@@ -191,5 +216,10 @@ class Index(StoredDocuments, Keywords, IndexExchange):
                 (self._embedder,),
             )
             wanted = np.fromiter((row[0] for row in rows), dtype=np.int64)
-            self._vectors.follow(wanted, lambda ids: load_vectors(connection, ids))
+            self._vectors.follow(wanted, lambda ids: self._loaded(connection, ids))
             self._generation = generation
+
+    def _loaded(self, connection: sqlite3.Connection, ids: Ids) -> Vectors:
+        if self._closing.is_set():
+            raise RetrievalError("The document library is closed.")
+        return load_vectors(connection, ids)

@@ -53,10 +53,12 @@ class VectorIndex:
                 if self._sketches is not None:
                     self._sketches.remove(np.flatnonzero(np.isin(held, gone)))
                 self._index.remove_ids(faiss.IDSelectorBatch(gone))
-            for begin in range(0, len(missing), LOADED_AT_ONCE):
-                ids = missing[begin : begin + LOADED_AT_ONCE]
-                self._add(load(ids), ids)
-            self._held = self._ids()
+            try:
+                for begin in range(0, len(missing), LOADED_AT_ONCE):
+                    ids = missing[begin : begin + LOADED_AT_ONCE]
+                    self._add(load(ids), ids)
+            finally:  # what came before a fault is not to come twice
+                self._held = self._ids()
             self._sketch()
 
     def search(

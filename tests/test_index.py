@@ -196,6 +196,66 @@ def test_vector_padding_is_filtered() -> None:
     assert vectors.search(unit(2), 5) == [(9, 1.0)]
 
 
+def test_rows_that_came_before_a_fault_do_not_come_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("retrieval.vectors.LOADED_AT_ONCE", 2)
+    vectors = VectorIndex()
+    rows = np.stack([unit(i) for i in range(4)])
+
+    def failing(ids: np.ndarray) -> np.ndarray:
+        if 2 in ids:
+            raise RetrievalError("The disk is gone.")
+        return rows[ids]
+
+    with pytest.raises(RetrievalError):
+        vectors.follow(np.arange(4), failing)
+    vectors.follow(np.arange(4), lambda ids: rows[ids])
+    assert [i for i, _ in vectors.search(unit(0), 9)].count(0) == 1 and len(vectors) == 4
+
+
+def test_many_vectors_are_loaded_before_anyone_searches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Index(tmp_path / "index.db", embedder="one")
+    put(first, "a", *(f"alpha {n}" for n in range(5)))
+    first.close()
+    for least, loaded in ((5, 5), (6, 0)):
+        monkeypatch.setattr("retrieval.index.LOADED_EARLY_FROM", least)
+        index = Index(tmp_path / "index.db", embedder="one")
+        if index._loader is not None:
+            index._loader.join(30)
+        assert len(index._vectors) == loaded
+        assert len(index.dense(unit(0), 9)) == 5
+        index.close()
+
+
+def test_closing_does_not_wait_for_vectors_that_are_loaded_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = Index(tmp_path / "index.db", embedder="one")
+    put(first, "a", *(f"alpha {n}" for n in range(5)))
+    first.close()
+    monkeypatch.setattr("retrieval.index.LOADED_EARLY_FROM", 1)
+    monkeypatch.setattr("retrieval.vectors.LOADED_AT_ONCE", 1)
+    begun, go_on = threading.Event(), threading.Event()
+    asked: list[int] = []
+
+    def slow(connection: object, ids: np.ndarray) -> np.ndarray:
+        asked.append(len(ids))
+        begun.set()
+        assert go_on.wait(30)
+        return np.stack([unit(0)])
+
+    monkeypatch.setattr("retrieval.index.load_vectors", slow)
+    index = Index(tmp_path / "index.db", embedder="one")
+    assert begun.wait(30)
+    closing = threading.Thread(target=index.close)
+    closing.start()
+    assert index._closing.wait(30)
+    go_on.set()
+    closing.join(30)
+    assert not closing.is_alive() and asked == [1]
+
+
 def test_the_database_keeps_its_promises_on_disk(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.db", embedder="one")
     put(index, "a", "one")
