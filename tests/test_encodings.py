@@ -49,6 +49,18 @@ FRENCH = "Tous les êtres humains naissent libres et égaux en dignité et en dr
         ("İstanbul'da yağmurlu bir gün; çocuklar şarkı söylüyor.", "cp1254"),
         ("Ąžuolas šlama žalioje girioje, o ūkininkas dirba. Šeštadienį lyja.", "cp1257"),
         ("café", "cp1252"),
+        ("Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i praw.", "cp1250"),
+        ("Všichni lidé rodí se svobodní a sobě rovní co do důstojnosti a práv.", "cp1250"),
+        ("A szerződés időtartama két év, a felmondási idő három hónap.", "cp1250"),
+        ("Šuma je mračna, a kuća čista. Želim žutu ružu.", "cp1250"),
+        ("Toate fiinţele umane se nasc libere şi egale în demnitate şi în drepturi.", "cp1250"),
+        ("Rīgā šodien līst, bet Jūrmalā spīd saule.", "cp1257"),
+        ("Øll menniskju eru fødd fræls og jøvn til virðingar og mannarættindi.", "cp1252"),
+        ("Søren met José García at the café in Málaga, and Åsa was there.", "cp1252"),
+        ("The long road. " * 40 + "Zoë, Søren, Jiménez and Lefèvre sang.", "cp1252"),
+        ("São ações e opções para além do português.", "cp1252"),
+        ("コンピュータのメモリ", "utf-16-le"),
+        ("コンピュータのメモリ", "utf-16-be"),
     ],
 )  # fmt: skip
 def test_the_whole_text_comes_back(text: str, encoding: str) -> None:

@@ -40,6 +40,7 @@ _USUAL = re.compile(
     "\u2460-\u24ff\u2500-\u26ff\u3000-\u30ff\u3200-\u32ff\u4e00-\u9fff가-힣\uff00-\uffef]"
 )
 _HANGUL = re.compile("[가-힣]")
+_OF_JAPANESE = re.compile("[\t\n\r\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
 _HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
 # Share of letters as frequent as in a language that charset-normalizer knows; prose has 0.3.
@@ -139,6 +140,8 @@ def _without_nuls(data: bytes) -> Decoded:
         ("cp932", _is_japanese),
         ("utf-16-le", _is_hangul),
         ("utf-16-be", _is_hangul),
+        ("utf-16-le", _is_kana),
+        ("utf-16-be", _is_kana),
     ):
         found = _strict(data, encoding)
         if found and fits(found.text):
@@ -180,6 +183,11 @@ def _foreign_letters(text: str) -> Counter[str]:
 
 def _is_hangul(text: str) -> bool:
     return len(_HANGUL.findall(text)) * 20 >= 19 * len(text)
+
+
+def _is_kana(text: str) -> bool:
+    """Japanese without any ASCII, which has no NULs that would tell that it is UTF-16."""
+    return len(_OF_JAPANESE.findall(text)) * 20 >= 19 * len(text) and _is_japanese(text)
 
 
 def _guess(data: bytes) -> Decoded | None:
