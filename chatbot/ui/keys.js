@@ -310,6 +310,9 @@
     const words = byId('words');
     // The same language set again would style the whole page anew.
     if (words && document.documentElement.lang !== words.lang) document.documentElement.lang = words.lang;
+    const note = JSON.stringify(word('warn.title'));
+    const root = document.documentElement.style;
+    if (root.getPropertyValue('--word-note') !== note) root.setProperty('--word-note', note);
     const box = document.querySelector('#msg textarea');
     if (box) box.setAttribute('aria-label', word('box.label'));
     for (const [name, key] of [['submit', 'box.send'], ['stop', 'box.stop']]) {

@@ -22,7 +22,7 @@ _WORDS = (
     "edit.send",
     "forget.title", "forget.text", "forget.button", "memory.edit_summary", "memory.edit_fact",
     "memory.add", "memory.delete_text", "side.delete", "source.title",
-    "keys.title", "keys.list",
+    "keys.title", "keys.list", "warn.title",
 )  # fmt: skip
 
 

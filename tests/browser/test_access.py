@@ -103,6 +103,8 @@ def test_two_people_log_in_and_see_only_their_own(windows: Windows, folder: Path
         expect(tabs["bora"].chats).to_have_count(0)
         tabs["bora"].page.goto(tabs["anna"].page.url)
         expect(tabs["bora"].toasts).to_be_visible()
+        shown = "getComputedStyle(document.querySelector('.toast-title'), '::before').content"
+        assert tabs["bora"].page.evaluate(shown) == '"알림"'
         expect(tabs["bora"].page.locator("body")).not_to_contain_text("under the stone")
         tabs["anna"].write("more script:slow")
         expect(tabs["anna"].last_reply()).to_contain_text("word1")
