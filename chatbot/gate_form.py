@@ -38,6 +38,7 @@ _LABEL = re.compile(
 )
 _INLINE_LABEL = re.compile(r"(?m)^\W*[\w /&'’가-힣]{1,30}:")
 _DANGLING = patterns("dangling")
+_ABOUT_ITSELF = patterns("about_itself")
 _END_MARK = re.compile(r"[.!?…。！？][\"'”’)*\]]*$")
 _INNER_END = re.compile(r"[.!?。][\"'”’)]*\s")
 _LIST_ITEM = re.compile(r"\s*(?:[-*•·]|\d{1,2}[.)])\s")
@@ -99,6 +100,12 @@ def question(text: str) -> str | None:
     return "asks a question" if _ADDRESSED_QUESTION.search(plain) else None
 
 
+def about_itself(text: str) -> str | None:
+    """Speaks of itself instead of what was said."""
+    found = _ABOUT_ITSELF.search(without_quotes(text))
+    return f"speaks of itself: {found.group().strip()}" if found else None
+
+
 def cut_off(text: str) -> str | None:
     """Breaks off in the middle of a sentence, whatever the model said about its end."""
     plain = text.strip()
@@ -128,7 +135,7 @@ def loop(text: str) -> str | None:
 
 
 FORM_CHECKS: tuple[FormCheck, ...] = (
-    empty, skeleton, role_text, apology, reply, question, cut_off, loop,
+    empty, skeleton, role_text, apology, reply, question, about_itself, cut_off, loop,
 )  # fmt: skip
 
 

@@ -35,7 +35,7 @@ OWN_REASON = {
     "placeholder": "placeholder|empty", "question": "question", "finish": "did not end",
     "unrelated": "something else", "empty": "empty", "long": "over its cap",
     "exchanged": "exchanged|of another", "turned": "turned round", "stale": "no longer so",
-    "roles": "roles exchanged|of another",
+    "roles": "roles exchanged|of another", "itself": "speaks of itself",
     "reply": "reply|first person|addresses|tells what|only about the last|repeats",
 }  # fmt: skip
 
