@@ -183,7 +183,7 @@ def talk(turns: int, words: int = 160) -> list[dict[str, Any]]:
         said = (
             f"For the {thing} in {place}, plan {number}, I can spend {cost} dollars. Is it enough?"
         )
-        reply = []
+        reply: list[str] = []
         while sum(len(sentence.split()) for sentence in reply) < words:
             reply.append(
                 f"The {chance.choice(_THINGS)} in {chance.choice(_PLACES)} needs about "
