@@ -54,7 +54,7 @@ def test_twenty_people_do_not_mix(rig: Rig, tmp_path: Path) -> None:
         for n in range(TURNS):
             *_, last = rig.chat.reply(ids[number], f"Thing {n} of {word(number)} costs {n * 7}.")
             cited.append((number, last.turn))  # type: ignore[union-attr]
-        rig.chat.wait_for_folds(60)  # the next question would end them
+            rig.chat.wait_for_folds(60)  # the next question would end them
         rig.chat.add_fact(ids[number], f"The word is {word(number)}.")
         first = rig.store.load(ids[number]).turns[2]
         list(rig.chat.edit(ids[number], first.id, f"Thing 2 of {word(number)} is gone."))
