@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from chatbot.language import detect
-from chatbot.messages import Conversation, Notice, Turn
+from chatbot.messages import Conversation, Notice
 from chatbot.store import Store
+from chatbot.store_sources import ATTACHED
 from retrieval.pipeline import Library
 from retrieval.types import IngestReport
 
@@ -26,7 +28,7 @@ def attach_message(
     ids = tuple(dict.fromkeys((*conversation.document_ids, report.document_id)))
     store.set_documents(conversation.id, ids)
     sentence = f"The message is attached as the document {name!r} and searched."
-    notice = Notice("question_attached", sentence, {"document": name})
+    notice = Notice(ATTACHED, sentence, {"document": name})
     return replace(conversation, document_ids=ids), (notice,)
 
 
@@ -47,14 +49,15 @@ def attachment_name(text: str) -> str:
     return f"Message of {len(text)} characters ({digest[:6]}).txt"
 
 
-def forget_attached(library: Library, store: Store, conversation_id: str, turn: Turn) -> None:
-    """Take the document that a forgotten turn was attached as out of its chat, and out of the
-    library; not where another turn was attached as the same one, or another chat uses it."""
-    names = {n.values.get("document") for n in turn.notices if n.code == "question_attached"}
+def forget_attached(
+    library: Library, store: Store, conversation_id: str, names: Collection[str]
+) -> None:
+    """Take the documents that forgotten turns were attached as out of their chat, and out of the
+    library; not where a turn of another chat was attached as the same one, or one uses it."""
     for info in library.documents():
-        if info.name in names and not store.is_attached(info.name, conversation_id):
+        if info.name in names:
             used = store.load(conversation_id).document_ids
             store.set_documents(conversation_id, [name for name in used if name != info.id])
             if not store.is_document_used(info.id) and not store.is_attached(info.name):
                 library.delete(info.id)
-                store.remove_document_everywhere(info.id)
+                store.forget_document(info.id)

@@ -46,13 +46,14 @@ class ChatByHand:
         """Delete a turn, its versions, and all that was made of it; later turns stay.
 
         Gone from the database, the summary and facts, what is searched, the cache, traces, and
-        the library if the message was attached as a document. A summary that covered it is made
-        anew from sentences of the other turns. What later turns say of it stays with them.
+        the library and the sources of later replies if the message was attached as a document. A
+        summary that covered it is made anew from sentences of the other turns. What later turns
+        say of it in their own words stays with them.
         """
-        turn = self._hands.forget_turn(conversation_id, turn_id)
+        attached = self._hands.forget_turn(conversation_id, turn_id)
         self._fold_job.take_notices(conversation_id)  # Their reasons may quote it.
         if self._library is not None:
-            forget_attached(self._library, self._store, conversation_id, turn)
+            forget_attached(self._library, self._store, conversation_id, attached)
 
     def versions(self, conversation_id: str, turn_id: str) -> tuple[Version, ...]:
         """The questions and replies that stand, or once stood, in the place of a turn."""

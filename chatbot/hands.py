@@ -83,8 +83,9 @@ class Hands:
 
             self.store.change_summaries(conversation_id, change, change)
 
-    def forget_turn(self, conversation_id: str, turn_id: str) -> Turn:
-        """The turn as it was; nothing else of it is left, in any summary, trace or cache."""
+    def forget_turn(self, conversation_id: str, turn_id: str) -> frozenset[str]:
+        """Names of documents that only it was attached as; nothing else of it is left, in any
+        summary, trace, source or cache."""
         with self._changing(conversation_id):
             conversation = self.store.load(conversation_id)
             turn = _find_turn(conversation, turn_id)
@@ -92,7 +93,7 @@ class Hands:
             def scrub(trace: dict[str, Any], summaries: bool) -> dict[str, Any]:
                 return scrubbed(trace, turn.message_ids, summaries=summaries)
 
-            self.store.forget_turn(
+            gone = self.store.forget_turn(
                 conversation_id,
                 turn_id,
                 change=lambda summary: without_facts_of(summary, turn),
@@ -101,7 +102,7 @@ class Hands:
                 rebuilt=self._rebuilt(conversation, turn),
             )
             self._forget_caches(conversation_id)
-        return turn
+        return gone
 
     def switch_version(self, conversation_id: str, version_id: str) -> None:
         with self._changing(conversation_id):

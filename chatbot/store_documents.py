@@ -10,6 +10,7 @@ from chatbot import store_queries
 from chatbot.store_database import Database
 from chatbot.store_owner import is_mine
 from chatbot.store_schema import conversation_documents, conversations
+from chatbot.store_sources import forget_sources
 
 
 class DocumentStore:
@@ -31,12 +32,19 @@ class DocumentStore:
             here = sa.and_(table.c.document_id == document_id, table.c.conversation_id.in_(mine))
             connection.execute(sa.delete(table).where(here))
 
+    def forget_document(self, document_id: str) -> None:
+        """The same, and its text goes from the traces and sources of all conversations."""
+        self.remove_document_everywhere(document_id)
+        with self._database.write() as connection:
+            forget_sources(connection, is_mine(connection), [document_id])
+        self._database.empty_log()
+
     def is_document_used(self, document_id: str) -> bool:
         """Whether questions of any chat may use a document."""
         with self._database.read() as connection:
             return store_queries.is_document_used(connection, document_id)
 
-    def is_attached(self, name: str, conversation_id: str | None = None) -> bool:
-        """Whether a message, of this chat or of any, was attached as a document of this name."""
+    def is_attached(self, name: str) -> bool:
+        """Whether a message of any chat was attached as a document of this name."""
         with self._database.read() as connection:
-            return store_queries.is_attached(connection, name, conversation_id)
+            return store_queries.is_attached(connection, name)

@@ -5,7 +5,6 @@ Begins no transaction. What is deleted here is overwritten in the file, as in al
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,10 +14,11 @@ import sqlalchemy as sa
 from chatbot import records
 from chatbot.errors import InputError
 from chatbot.messages import Notice, RollingSummary
-from chatbot.records import from_json, to_json, to_json_or_none
+from chatbot.records import from_json, to_json_or_none
 from chatbot.store_branches import delete_branches_at, family, followers
 from chatbot.store_rows import SUMMARY_COLUMNS, summary_of, summary_row, title_columns
-from chatbot.store_schema import conversations, fold_decisions, summaries, traces, turns
+from chatbot.store_schema import conversations, fold_decisions, summaries, turns
+from chatbot.store_sources import attached_names, forget_sources, scrub_traces
 from chatbot.store_turns import count_before, position_of
 from chatbot.titles import title_from
 
@@ -67,26 +67,34 @@ def forget_turn(
     change: Change,
     scrub: Scrub,
     scrub_notices: ScrubNotices,
-) -> None:
+) -> frozenset[str]:
     """Delete a turn, its other versions, and all that was made of it. Other turns keep their ids.
 
     Summaries and decisions that cover it go, of branches that follow it as well; the others are
     changed by `change`, and traces and notices of later turns by `scrub` and `scrub_notices`.
+    Returns the names of documents that only messages which are gone now were attached as; traces
+    and sources of the others no longer hold their text.
     """
+    everyone = family(connection, conversation_id)
+    attached = attached_names(connection, everyone)
     position = position_of(connection, conversation_id, turn_id)
     n_before = count_before(connection, conversation_id, position)
-    titled = _is_title_of(connection, conversation_id, turn_id)
+    titled = _is_title_of(connection, conversation_id, position)
     delete_branches_at(connection, conversation_id, position)
     connection.execute(sa.delete(turns).where(turns.c.id == turn_id))
     owners = followers(connection, conversation_id, position)
     covering = [_delete_covering(connection, owner, n_before) for owner in owners]
     for owner in owners:
         later = sa.and_(turns.c.conversation_id == owner, turns.c.position > position)
-        _scrub_traces(connection, later, lambda trace: scrub(trace, any(covering)))
+        scrub_traces(connection, later, lambda trace: scrub(trace, any(covering)))
         _scrub_notices(connection, later, scrub_notices)
     change_summaries(connection, conversation_id, change, change)
     if titled:
         _title_anew(connection, conversation_id)
+    gone = attached - attached_names(connection, everyone)
+    # Another version may have been told of it, so not only what follows the turn.
+    forget_sources(connection, conversations.c.id.in_(everyone), gone)
+    return gone
 
 
 def _delete_covering(connection: sa.Connection, owner: str, n_before: int) -> bool:
@@ -118,23 +126,6 @@ def _add_base(connection: sa.Connection, conversation_id: str, base: RollingSumm
         connection.execute(sa.insert(summaries).values(summary_row(base) | key))
 
 
-def _scrub_traces(
-    connection: sa.Connection,
-    which: sa.ColumnElement[bool],
-    scrub: Callable[[dict[str, Any]], dict[str, Any]],
-) -> None:
-    """Change traces as JSON objects: there are thousands, and most stay as they are."""
-    joined = sa.select(traces).join(turns, turns.c.id == traces.c.turn_id).where(which)
-    changed = []
-    for row in connection.execute(joined):
-        old = json.loads(row.trace)
-        if (new := scrub(old)) != old:
-            changed.append({"of_turn": row.turn_id, "new": to_json(new)})
-    if changed:
-        here = traces.c.turn_id == sa.bindparam("of_turn")
-        connection.execute(sa.update(traces).where(here).values(trace=sa.bindparam("new")), changed)
-
-
 def _scrub_notices(
     connection: sa.Connection, which: sa.ColumnElement[bool], scrub: ScrubNotices
 ) -> None:
@@ -148,22 +139,28 @@ def _scrub_notices(
             connection.execute(sa.update(turns).where(turns.c.id == row.id).values(values))
 
 
-def _is_title_of(connection: sa.Connection, conversation_id: str, turn_id: str) -> bool:
+def _is_title_of(connection: sa.Connection, conversation_id: str, position: int) -> bool:
+    """Whether a conversation is called by the question in a place, or by another version of it."""
     mine = conversations.c.id == conversation_id
     title = connection.scalar(sa.select(conversations.c.title).where(mine))
-    return bool(title) and title == _title_of(connection, [turns.c.id == turn_id])
+    fork = sa.and_(
+        conversations.c.branch_of == conversation_id, conversations.c.fork_position == position
+    )
+    owners = sa.select(conversations.c.id).where(sa.or_(mine, fork))
+    here = sa.and_(turns.c.position == position, turns.c.conversation_id.in_(owners))
+    asked = connection.scalars(sa.select(turns.c.user_messages).where(here))
+    return bool(title) and any(title == _title_from(text) for text in asked)
 
 
 def _title_anew(connection: sa.Connection, conversation_id: str) -> None:
-    title = _title_of(connection, [turns.c.conversation_id == conversation_id])
-    mine = conversations.c.id == conversation_id
-    connection.execute(sa.update(conversations).where(mine).values(title_columns(title)))
+    mine = turns.c.conversation_id == conversation_id
+    chosen = sa.select(turns.c.user_messages).where(mine).order_by(turns.c.position).limit(1)
+    title = _title_from(connection.scalar(chosen))
+    called = sa.update(conversations).where(conversations.c.id == conversation_id)
+    connection.execute(called.values(title_columns(title)))
 
 
-def _title_of(connection: sa.Connection, where: Sequence[sa.ColumnElement[bool]]) -> str:
-    """The title that the first of these turns gives a conversation."""
-    chosen = sa.select(turns.c.user_messages).where(*where).order_by(turns.c.position).limit(1)
-    text = connection.scalar(chosen)
-    asked = () if text is None else from_json(records.MESSAGES, text)
-    # As `title_columns` writes it, so that the two can be compared.
+def _title_from(user_messages: str | None) -> str:
+    """The title that a question gives a conversation, as `title_columns` writes it."""
+    asked = () if user_messages is None else from_json(records.MESSAGES, user_messages)
     return str(title_columns(title_from("\n\n".join(m.spoken for m in asked)))["title"])

@@ -91,15 +91,16 @@ class MemoryStore:
         scrub: Scrub,
         scrub_notices: ScrubNotices,
         rebuilt: RollingSummary | None,
-    ) -> None:
+    ) -> frozenset[str]:
         """Delete a turn with its versions and traces of it, see `store_edits.forget_turn`.
 
-        `rebuilt` then stands for the turns that the old summary covered, without this one.
+        `rebuilt` then stands for the turns that the old summary covered, without this one. Returns
+        the names of documents that no message of the conversation is attached as any more.
         """
         with self._database.write() as connection:
             head = store_queries.lock_conversation(connection, conversation_id)
             store_edits.refuse_running(connection, conversation_id)
-            store_edits.forget_turn(
+            gone = store_edits.forget_turn(
                 connection,
                 conversation_id,
                 turn_id,
@@ -113,6 +114,7 @@ class MemoryStore:
                 store_summaries.insert_summary(connection, conversation_id, rebuilt)
         self._known.forget(conversation_id)
         self._database.empty_log()
+        return gone
 
     def versions(self, conversation_id: str, turn_id: str) -> tuple[Version, ...]:
         """What stands, or once stood, in the place of a turn, oldest first.

@@ -174,15 +174,9 @@ def is_document_used(connection: sa.Connection, document_id: str) -> bool:
     return connection.scalar(chosen.limit(1)) is not None
 
 
-def is_attached(connection: sa.Connection, name: str, conversation_id: str | None) -> bool:
-    """Whether the notice of a turn names a document; of any turn for None."""
-    family = is_mine(connection)
-    if conversation_id is not None:
-        one = sa.or_(
-            conversations.c.id == conversation_id, conversations.c.branch_of == conversation_id
-        )
-        family = sa.and_(family, one)
-    owners = sa.select(conversations.c.id).where(family)
+def is_attached(connection: sa.Connection, name: str) -> bool:
+    """Whether the notice of a turn names a document."""
+    owners = sa.select(conversations.c.id).where(is_mine(connection))
     named = sa.and_(holds(turns.c.notices, to_json(name)), turns.c.conversation_id.in_(owners))
     return connection.scalar(sa.select(turns.c.id).where(named).limit(1)) is not None
 

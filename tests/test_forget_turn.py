@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hands_rig import Rig
 
+from chatbot.engine.scripted import ScriptedReply
 from chatbot.export_messages import export_conversation
 from chatbot.forgetting import scrubbed, without_turn
 from chatbot.messages import (
@@ -154,15 +155,72 @@ def test_a_message_that_became_a_document_is_deleted_with_its_turn(rig: Rig) -> 
     assert rig.library is not None
     long = f"The code is {SECRET}. " + "Chairs are made of wood and nails. " * 300
     told = rig.ask(long)
+    later = rig.ask("Which code is it?")
+    assert SECRET in repr(rig.store.load_trace(later.id))
     other = rig.store.create_conversation()
     assert [n.code for n in told.notices if n.code == "question_attached"]
     assert len(rig.library.documents()) == 1
     same = rig.ask(long, other.id)
     rig.chat.forget_turn(rig.id, told.id)
     assert len(rig.library.documents()) == 1, "another chat still has it"
+    assert SECRET not in everything(rig)
     rig.chat.forget_turn(other.id, same.id)
     assert rig.library.documents() == []
     assert rig.store.load(other.id).document_ids == ()
+
+
+def data_folder(rig: Rig) -> bytes:
+    files = [path for path in rig.path.parent.rglob("*") if path.is_file()]
+    return b"".join(path.read_bytes() for path in files).lower()
+
+
+def test_later_turns_lose_what_they_were_shown_of_a_message_that_became_a_document(
+    rig: Rig,
+) -> None:
+    first = rig.ask("Name a tree.")
+    filler = (f"Chair number {n} is made of oak wood and of {n + 7} nails. " for n in range(200))
+    told = rig.ask(f"The code of the safe is {SECRET}. " + "".join(filler))
+    assert rig.library is not None
+    [document] = rig.library.documents()
+    rig.pause = ScriptedReply(f"The code of the safe is {SECRET}.")
+    elsewhere = rig.store.create_conversation()
+    rig.store.set_documents(elsewhere.id, [document.id])
+    asked = [rig.ask("What is the code of the safe?", c) for c in (rig.id, elsewhere.id)]
+    rig.store.set_documents(elsewhere.id, [])
+    assert all(SECRET in repr(turn.citations) for turn in asked)
+    # Another way on from the beginning, which the document is searched for as well.
+    rig.pause = None
+    rig.edit(first.id, "Which code does the safe have?")
+    aside = rig.now.turns[0]
+    rig.chat.switch_version(rig.id, first.id)
+    # The replies say it themselves: they are the user's to forget.
+    replies = {turn.id: replace(turn, assistant=(), reply_token_ids=()) for turn in asked}
+    for owner, turn in zip((rig.id, elsewhere.id), asked, strict=True):
+        trace = rig.store.load_trace(turn.id)
+        rig.store.finish_turn(owner, replace(replies[turn.id], trace=trace))
+    rig.chat.forget_turn(rig.id, told.id)
+    assert rig.library.documents() == []
+    for turn in (*asked, aside):
+        trace = rig.store.load_trace(turn.id)
+        assert trace is not None
+        assert SECRET not in repr(trace)
+        assert sum(segment.tokens for segment in trace.segments) == trace.prompt_tokens
+    for owner in (rig.id, elsewhere.id):
+        [turn] = [turn for turn in rig.store.load(owner).turns if turn.id in replies]
+        assert (turn.citations, turn.best_sentence) == ((), None)
+    assert SECRET not in everything(rig)
+    assert SECRET.encode().lower() not in data_folder(rig)
+
+
+def test_a_document_of_another_version_of_the_turn_goes_as_well(rig: Rig) -> None:
+    told = rig.ask(f"The code is {SECRET}. " + "Chairs are made of wood and nails. " * 300)
+    edited = rig.edit(told.id, "Never mind the code.")
+    assert rig.library is not None
+    assert len(rig.library.documents()) == 1
+    rig.chat.forget_turn(rig.id, edited.id)
+    assert rig.library.documents() == []
+    assert rig.now.title == ""
+    assert SECRET.encode().lower() not in data_folder(rig)
 
 
 def test_traces_keep_their_sizes_and_lose_the_words() -> None:
