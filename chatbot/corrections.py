@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from chatbot.contrasts import contrast, of_two_subjects
 from chatbot.line_values import (
     changed_values,
     gives_up_old,
@@ -83,7 +84,7 @@ def find_corrected(line: str, earlier: Sequence[str]) -> Change | None:
     if line.rstrip().endswith(("?", "？")):
         return None
     for index in range(len(earlier) - 1, -1, -1):
-        if says_opposite(line, earlier[index]):
+        if says_opposite(line, earlier[index]) and not contrast(line, earlier[index]):
             return Change(index)
     if not sounds_like_correction(line):
         change = _restated(line, earlier)
@@ -120,9 +121,9 @@ def _fit(line: str, old: str, behind: int) -> float:
     if before and share >= _LEAST_SHARE and mentions_old(line, old):
         return 3 + share
     if _ENDS_IT.search(line) and not before:
-        return 1 + share if share >= _LEAST_SHARE and not of_two_things(line, old) else 0.0
+        return 1 + share if share >= _LEAST_SHARE and not _apart(line, old) else 0.0
     if before and share >= _LEAST_SHARE and _about(line, after, old):
-        if of_two_things(clause_with(line, after), clause_with(old, before)):
+        if _apart(clause_with(line, after), clause_with(old, before)):
             return 0.0
         return 2 + share + 0.1 * shared
     if before and not shared and not has_owner(line):
@@ -146,11 +147,13 @@ def _about(line: str, after: str, old: str) -> bool:
 
 def _fit_without_subject(line: str, old: str, after: str, *, behind: int) -> float:
     """A weekday rather stands for a weekday than for a date."""
-    own = len(subject(value_clause(line, after)))
+    clause = value_clause(line, after)
+    own = len(subject(clause))
     fits = 0.1 * bool(kinds(line) & kinds(old))
     if not own:
-        return 0.5 + fits if behind <= RECENT_LINES else 0.0
-    return 0.3 + fits if behind == 1 and own <= _MOST_OWN_WORDS else 0.0
+        return 0.5 + fits if behind <= RECENT_LINES and not contrast(clause, old) else 0.0
+    near = behind == 1 and own <= _MOST_OWN_WORDS and not of_two_subjects(clause, old)
+    return 0.3 + fits if near else 0.0
 
 
 def _fit_of_news(line: str, old: str, behind: int) -> float:
@@ -166,9 +169,13 @@ def _fit_of_news(line: str, old: str, behind: int) -> float:
     shared, share, of_all = _shares(line, old)
     if share < _WEAK_SHARE or of_all < _WEAK_SHARE_OF_ALL:
         return 0.0
-    if of_two_things(clause_with(line, after), clause_with(old, before)):
+    if _apart(clause_with(line, after), clause_with(old, before)):
         return 0.0
     return 2 + share + 0.1 * shared
+
+
+def _apart(line: str, old: str) -> bool:
+    return of_two_things(line, old) or contrast(line, old)
 
 
 def _kinds_of(line: str, text: str) -> set[str]:
@@ -186,6 +193,8 @@ def _restated(line: str, earlier: Sequence[str]) -> Change | None:
         # Two words in common say more than one: then a verb may differ.
         least = 0.6 if shared > 1 else 0.8
         if shared < least * max(len(mine), len(theirs), 1) or of_two_things(line, old):
+            continue
+        if of_two_subjects(line, old):
             continue
         if len(keys(line) - keys(old)) == 1:  # more are another thing of a series
             change = _change(line, old, index)

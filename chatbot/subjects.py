@@ -109,7 +109,7 @@ def has_owner(line: str) -> bool:
 def of_two_things(line: str, old: str) -> bool:
     """ "The younger daughter is 9" says nothing about "the older daughter": before the verb, each
     has a word of its own. Nor does "the budget for travel", or "the second van" about "the van"."""
-    mine, theirs = subject(_topic(line)), subject(_topic(old))
+    mine, theirs = subject(topic(line)), subject(topic(old))
     ours, others = subject(line), subject(old)
     if _numbered_otherwise(line, old):
         return True
@@ -202,7 +202,7 @@ def _only(word: str, known: frozenset[str]) -> str:
     return next((stem for stem in subject(word) if stem in known), "")
 
 
-def _topic(line: str) -> str:
+def topic(line: str) -> str:
     """What stands before the verb, or the subject with its particle."""
     end = _TOPIC_END.search(line)
     if end is None:
