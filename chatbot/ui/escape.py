@@ -9,15 +9,14 @@ from __future__ import annotations
 import html
 import re
 
+from chatbot.ui.code_blocks import code_lines
+
 MARK_OPEN, MARK_CLOSE = "\ue000", "\ue001"
 """Stand around a statement that no source supports; they become our own <mark> element."""
 
 _TEMPLATE = str.maketrans({"$": "&#36;", "{": "&#123;", "}": "&#125;", "`": "&#96;"})
 _PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
-_FENCE = re.compile(r"^\s*(?:>\s?)*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})([^`]*)$")
-_LIST_ITEM = re.compile(r"^\s{0,3}(?:[-*+]|\d{1,9}[.)])\s+")
 _TICKS = re.compile(r"`+")
-_OWN_FENCE = "~" * 24
 _IMAGE = re.compile(r"!(?=\[)")
 
 
@@ -37,17 +36,8 @@ def safe_markdown(text: str) -> str:
 
     Images become links, since fetching one would tell its server that the reply was read.
     """
-    parts: list[str] = []
-    prose: list[str] = []
-    for is_code, line in _lines(text):
-        if is_code:
-            parts += _prose(prose)
-            prose = []
-            parts.append(_unmarked(line))
-        else:
-            prose.append(line)
-    parts += _prose(prose)
-    return "\n".join(parts)
+    lines = (_unmarked(line) if code else _prose(line) for code, line in code_lines(text))
+    return "\n".join(lines)
 
 
 def _literal_line(line: str) -> str:
@@ -63,72 +53,42 @@ def _entity(character: str) -> str:
     return f"&#x{ord(character):05x};"
 
 
-def _lines(text: str) -> list[tuple[bool, str]]:
-    """Each line with whether it is code; indented code is rewritten as fenced code."""
-    found: list[tuple[bool, str]] = []
-    fence = ""
-    after_blank, in_list, indented = True, False, False
-    for line in text.split("\n"):
-        opening = _FENCE.match(line)
-        deep = bool(line.strip()) and line.startswith(("    ", "\t")) and not in_list
-        if indented and not deep and line.strip():
-            found.append((True, _OWN_FENCE))
-            indented = False
-        if fence:
-            found.append((True, line))
-            closes = opening and not opening[2].strip() and opening[1].startswith(fence)
-            fence = "" if closes else fence
-        elif deep and (after_blank or indented):
-            found += [] if indented else [(True, _OWN_FENCE)]
-            found.append((True, line.expandtabs(4)[4:]))
-            indented = True
-        elif opening:
-            fence = opening[1]
-            found.append((True, line))
-        else:
-            in_list = bool(_LIST_ITEM.match(line)) or (in_list and line[:1] in ("", " ", "\t"))
-            found.append((indented, line))
-        after_blank = not line.strip()
-    return [*found, (True, _OWN_FENCE)] if indented else found
+def _prose(line: str) -> str:
+    """Escape a line outside of code blocks, all but its code spans.
 
-
-def _prose(lines: list[str]) -> list[str]:
-    """Escape text between code blocks, paragraph by paragraph (code spans end with one)."""
-    if not lines:
-        return []
-    blocks = re.split(r"(\n[ \t]*\n)", "\n".join(lines))
-    return ["".join(_inline(block) for block in blocks)]
-
-
-def _inline(block: str) -> str:
+    A span that goes on in the next line is shown with its ticks instead: where it ends depends on
+    whether that line begins something else, such as a heading.
+    """
     shown: list[str] = []
     at = 0
-    while at < len(block):
-        opening = _TICKS.search(block, at)
-        if not opening:
-            break
-        closing = _closing(block, opening)
-        end = opening.end() if closing is None else closing
-        shown.append(_escaped(block[at : opening.start()]))
-        shown.append(
-            block[opening.start() : end]
-            if closing is None
-            else _unmarked(block[opening.start() : end])
-        )
+    while opening := _TICKS.search(line, at):
+        before = line[at : opening.start()]
+        is_escaped = (len(before) - len(before.rstrip("\\"))) % 2
+        shown.append(_escaped(before[:-1] if is_escaped else before))
+        end = None if is_escaped else _closing(line, opening)
+        if end is None or _may_open(line[opening.start() : end], before):
+            end = opening.start() + 1 if is_escaped else opening.end()
+            shown.append(_entity("`") * (end - opening.start()))
+        else:
+            shown.append(_unmarked(line[opening.start() : end]))
         at = end
-    shown.append(_escaped(block[at:]))
-    return "".join(shown)
+    return "".join([*shown, _escaped(line[at:])])
 
 
-def _closing(block: str, opening: re.Match[str]) -> int | None:
+def _closing(line: str, opening: re.Match[str]) -> int | None:
     """Where the code span that `opening` starts ends, or None if it starts none."""
-    before = block[: opening.start()]
-    if (len(before) - len(before.rstrip("\\"))) % 2:
-        return None
-    for ticks in _TICKS.finditer(block, opening.end()):
+    for ticks in _TICKS.finditer(line, opening.end()):
         if len(ticks.group()) == len(opening.group()):
             return ticks.end()
     return None
+
+
+def _may_open(span: str, before: str) -> bool:
+    """Whether a code span would let out a tag or picture in it, were it read in another way.
+
+    A row of a table ends its cell inside of it; some readers take ticks behind a tilde for text.
+    """
+    return ("<" in span or "![" in span) and ("|" in span or before.endswith("~"))
 
 
 def _escaped(text: str) -> str:
