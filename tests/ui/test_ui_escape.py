@@ -67,9 +67,10 @@ def test_questions_show_markup_and_indents_literally() -> None:
     assert not re.search(r"(?m)^\d+\.", shown)
 
 
-MARKS = ("` `` ``` ~~~ - 1. 10) > >> # | --- a \\ <img_src=x> ![p](//x)").split(" ")
-SPACES = (" ", " ", "  ", "    ", "\t", "\n", "\n", "\n\n", "\r", "\u00a0", "x\n<b>\n", "~" * 25)
-PIECES = [mark.replace("_", " ") for mark in MARKS] + list(SPACES)
+FENCES = ("`", "``", "```", "~~~", "~" * 25, "\\")
+BLOCKS = ("- ", "1. ", "10) ", "> ", ">", "# ", "|", "---", "a", "x\n<b>\n")
+SPACES = (" ", "  ", "    ", "\t", "\n", "\n", "\n\n", "\r", "\u00a0")
+PIECES = (*FENCES, *BLOCKS, *SPACES, "<img src=x>", "![p](//x)")
 
 
 @settings(max_examples=1500, deadline=None)
