@@ -177,6 +177,26 @@ def test_html_tables_have_one_shape(tmp_path: Path) -> None:
     assert text == rows + "\n\nonly a frame"
 
 
+def test_html_may_leave_out_end_tags(tmp_path: Path) -> None:
+    html = (
+        "<!DOCTYPE html><h1>Menu</h1><table><tr><th>Item<th>Price<tr><td>Tea<td>3</table>"
+        "<ul><li>Apple 5<li>Pear 7</ul>"
+    )
+    table = "| Item | Price |\n| --- | --- |\n| Tea | 3 |"
+    assert text_of(tmp_path, "a.html", html) == f"# Menu\n\n{table}\n\n- Apple 5\n- Pear 7"
+    xhtml = '<html xmlns="http://www.w3.org/1999/xhtml"><title/><script src="x"/><p>fact</p></html>'
+    assert text_of(tmp_path, "a.xhtml", xhtml) == "fact"
+
+
+def test_html_boxes_and_blocks_stand_apart(tmp_path: Path) -> None:
+    html = (
+        "<details><summary>Refund period?</summary>Thirty days</details>Size"
+        "<select><option>Small<option>Large</select><output>5</output>EUR<p>the \0end"
+    )
+    blocks = ["Refund period?", "Thirty days", "Size Small, Large 5 EUR", "the end"]
+    assert text_of(tmp_path, "a.html", html).split("\n\n") == blocks
+
+
 def test_html_menus_stay_where_they_are_all(tmp_path: Path) -> None:
     html = "<p>Start</p><nav><ul>" + "<li>the list is the page</li>" * 9 + "</ul></nav>"
     assert text_of(tmp_path, "a.html", html).count("the list is the page") == 9

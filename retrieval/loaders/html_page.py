@@ -11,14 +11,22 @@ from pathlib import Path
 from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
 
+from retrieval.loaders.characters import sanitize
 from retrieval.loaders.encoding import decode
 from retrieval.loaders.markup import drop, to_markdown
 from retrieval.loaders.parsed import Parsed, whole
 
 _NEVER_TEXT = [
     "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas",
-    "audio", "video", "map", "select", "button", "input", "head", "title",
+    "audio", "video", "map", "button", "input", "head", "title",
 ]  # fmt: skip
+# Elements with lines or boxes of their own, which the converter to Markdown takes for plain text.
+_BLOCKS = [
+    "summary", "details", "legend", "fieldset", "form", "address", "header", "hgroup", "main",
+    "figure", "dialog", "search",
+]  # fmt: skip
+_BOXES = ["output", "textarea", "select", "meter", "progress"]
+_XHTML = re.compile(r"<html[^>]{0,2000}\sxmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml")
 _SHORT_CHARACTERS = 200
 _AROUND = ["nav", "footer", "aside"]
 _AROUND_ROLES = {"navigation", "contentinfo", "search", "complementary", "menu", "dialog"}
@@ -48,19 +56,27 @@ def _page(data: bytes, charset: str | None) -> tuple[str, tuple[str, ...]]:
     )
     declared = _MEANT.get(named.lower(), named) if named else None
     found = decode(data, declared)
-    soup = BeautifulSoup(found.text, "html.parser")
+    source = sanitize(found.text)  # NULs would come out as U+FFFD
+    soup = _soup(source)
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     warnings = [found.warning] if found.warning else []
     try:
         text = _text(soup)
         if len(text) < _SHORT_CHARACTERS:
             # Menus stay where they are nearly all there is.
-            full = _text(BeautifulSoup(found.text, "html.parser"), around=True)
+            full = _text(_soup(source), around=True)
             text = full if len(full) > 3 * len(text) else text
     except RecursionError:
         text = "\n".join(soup.stripped_strings)
         warnings.append("This page is nested too deeply: its text was read without its layout.")
     return _titled(title, text), tuple(warnings)
+
+
+def _soup(source: str) -> BeautifulSoup:
+    """The elements as browsers see them: HTML may leave out end tags, which only lxml knows; in
+    XHTML any element may close itself, such as `<title/>`, which lxml takes for open."""
+    is_xhtml = _XHTML.search(source[:5000]) is not None
+    return BeautifulSoup(source, "html.parser" if is_xhtml else "lxml")
 
 
 def _text(soup: BeautifulSoup, *, around: bool = False) -> str:
@@ -70,7 +86,21 @@ def _text(soup: BeautifulSoup, *, around: bool = False) -> str:
     if not around:
         for tag in soup.find_all(_is_around):
             tag.decompose()
+    _part(soup)
     return to_markdown(soup, keep_links=False)
+
+
+def _part(soup: BeautifulSoup) -> None:
+    """Nothing may stick to its neighbours. Of a choice all options are text."""
+    for choice in soup.find_all("select"):
+        options = (" ".join(option.get_text().split()) for option in choice.find_all("option"))
+        choice.string = ", ".join(filter(None, options))
+    for box in soup.find_all(_BOXES):
+        if not str(box.previous_sibling or "").endswith(" "):
+            box.insert_before(" ")
+        box.insert_after(" ")
+    for block in soup.find_all(_BLOCKS):
+        block.name = "div"
 
 
 def _is_hidden(tag: Tag) -> bool:
