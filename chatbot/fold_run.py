@@ -152,8 +152,8 @@ class FoldRun:
         self.calls += 1
         try:
             reply = ModelReply(*self.tools.call_model(system, user, cap))
-        except (ChatbotError, OSError, RuntimeError, ValueError) as error:
-            self._note(f"model call failed: {error}")
+        except (ChatbotError, OSError, RuntimeError, ValueError, MemoryError) as error:
+            self._note(f"model call failed: {_told(error)}")
             self.refused = True
             return None
         self.cancelled = reply.finish == "cancelled"
@@ -190,9 +190,9 @@ class FoldRun:
         }
         try:
             self.text = extractive_summary(**values, embed=self.tools.embed)  # type: ignore[arg-type]
-        except RetrievalError as error:
+        except (RetrievalError, MemoryError) as error:
             self.text = extractive_summary(**values)  # type: ignore[arg-type]
-            reason = f"{reason}; compared by words only: {error}"
+            reason = f"{reason}; compared by words only: {_told(error)}"
         self.done = len(self.turns)
         self._note(reason, accepted=True, origin="extractive")
 
@@ -234,6 +234,11 @@ class FoldRun:
             backoff = backoff.after(asked=self.calls > 0, accepted=origin == "model")
         covered_all = self.done == len(self.turns)
         return FoldResult(summary, tuple(self.decisions), self.calls, backoff, covered_all)
+
+
+def _told(error: Exception) -> str:
+    """What an error says; a bare MemoryError says nothing of its own accord."""
+    return str(error) or ("out of memory" if isinstance(error, MemoryError) else repr(error))
 
 
 def _now() -> str:
