@@ -60,9 +60,15 @@ def unpack(
 def _entries(
     archive: zipfile.ZipFile, name: str, folder: Path, limits: LoadLimits
 ) -> Iterator[Unpacked | IngestReport]:
-    found = [(entry, _clean(_inner_name(entry))) for entry in archive.infolist()]
-    wanted = [(entry, inner) for entry, inner in found if not entry.is_dir() and _is_wanted(inner)]
-    if not wanted:
+    # Names end at a NUL; some have nothing before it.
+    nameless = [entry for entry in archive.infolist() if not entry.filename]
+    for entry in nameless:
+        own_name = document_name(f"{name}/{entry.orig_filename}")
+        yield _refused(own_name, "This file in the archive has no valid name; rename it there.")
+    named = [entry for entry in archive.infolist() if entry.filename and not entry.is_dir()]
+    found = [(entry, _clean(_inner_name(entry))) for entry in named]
+    wanted = [(entry, inner) for entry, inner in found if _is_wanted(inner)]
+    if not wanted and not nameless:
         yield _refused(name, "There is no document of a known format in this archive.")
     if len(wanted) > MAX_FILES:
         yield _refused(name, f"This archive has {len(wanted)} files, {MAX_FILES} are allowed.")

@@ -53,6 +53,14 @@ def test_names_are_those_in_the_archive_and_nothing_leaves_the_folder(tmp_path: 
     }
 
 
+def test_a_name_that_begins_with_nul_costs_its_file_only(tmp_path: Path) -> None:
+    path = archive(tmp_path, {"Zn.txt": b"a", "ok.txt": b"b"})
+    path.write_bytes(path.read_bytes().replace(b"Zn.txt", b"\0n.txt"))
+    files, reports = unpacked(path, tmp_path / "out")
+    assert files == {"all.zip/ok.txt": b"b"}
+    assert [(report.status, report.file) for report in reports] == [("error", "all.zip/n.txt")]
+
+
 def test_names_from_korean_windows(tmp_path: Path) -> None:
     raw = "보고서.txt".encode("cp949")
     data = archive(tmp_path, {"X" * len(raw): b"text"}).read_bytes()
