@@ -1,12 +1,14 @@
 """A chat as a text that people read: turns with ids and times, and what is remembered of them.
 
-Knows no file. What a model reads back is the JSON of `export_messages`.
+Knows no file. `markdown_form` says how its frame is told from what people wrote. What a model reads
+back is the JSON of `export_messages`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chatbot.markdown_form import FORM, coded, marked
 from chatbot.messages import Conversation, Fact, Message, RollingSummary, Turn
 from chatbot.records import storable
 
@@ -60,12 +62,12 @@ def as_markdown(conversation: Conversation, language: str = "en") -> str:
     """The chat, what is remembered of it, and how the summary came to be."""
     labels = _LABELS["ko" if language == "ko" else "en"]
     lines = [f"# {one_line(conversation.title) or labels['untitled']}", ""]
-    lines += [f"- id: `{conversation.id}`"]
+    lines += [f"- id: `{conversation.id}`", FORM]
     for name, moment in (("created", conversation.created), ("updated", conversation.updated)):
         if moment:
             lines.append(f"- {labels[name]}: {moment}")
     if conversation.system_text:
-        lines += ["", f"## {labels['system']}", "", conversation.system_text]
+        lines += ["", f"## {labels['system']}", "", marked(conversation.system_text)]
     if conversation.summary:
         lines += _summary(conversation.summary, labels)
     for number, turn in enumerate(conversation.turns, start=1):
@@ -89,7 +91,7 @@ def _summary(summary: RollingSummary, labels: dict[str, str]) -> Iterator[str]:
         heading = labels["summary"] if summary.covers else labels["own"]
         yield from ("", f"## {heading.format(covers=summary.covers)}", "")
         yield f"*{labels[summary.origin]}, {summary.created}*"
-        yield from ("", summary.text)
+        yield from ("", marked(summary.text))
     if summary.facts:
         yield from ("", f"## {labels['facts']}", "")
         yield from (_fact(fact, labels) for fact in summary.facts)
@@ -106,7 +108,7 @@ def _fact(fact: Fact, labels: dict[str, str]) -> str:
 
 def _turn(number: int, turn: Turn, labels: dict[str, str]) -> Iterator[str]:
     for message in (*turn.user, *turn.assistant):
-        yield from ("", f"## {number}. {_speaker(message, labels)}", "", message.content)
+        yield from ("", f"## {number}. {_speaker(message, labels)}", "", marked(message.content))
     if not turn.assistant:
         yield from ("", labels["no_reply"].format(finish=turn.finish))
     if turn.citations:
@@ -117,9 +119,8 @@ def _turn(number: int, turn: Turn, labels: dict[str, str]) -> Iterator[str]:
 
 
 def _speaker(message: Message, labels: dict[str, str]) -> str:
-    who = (
-        one_line(message.name or "")
-        or labels["assistant" if message.role == "assistant" else "user"]
-    )
-    when = f", {one_line(message.created)}" if message.created else ""
-    return f"{who}{when} `{message.id}`"
+    who = labels["assistant" if message.role == "assistant" else "user"]
+    if name := one_line(message.name or ""):
+        who = f"{who} ({name})"
+    when = f", {coded(one_line(message.created))}" if message.created else ""
+    return f"{who}{when} `{coded(message.id)}`"

@@ -1,23 +1,32 @@
 """A chat from the Markdown that `export_markdown` writes. Knows no file and no database.
 
-Only headings that carry on the numbers of the turns, with a message's id at their end, begin a
-message: other headings belong to the text that they stand in.
+Only headings with a message's id at their end begin a message, in form 1 only those that carry on
+the numbers of the turns: other headings belong to the text that they stand in.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from chatbot.errors import InputError
+from chatbot.markdown_form import (
+    ANSWERS,
+    NOTE,
+    SELF,
+    Heading,
+    is_marked,
+    lines_of,
+    read_heading,
+    unmarked,
+)
 from chatbot.messages import Conversation, Finish, Message, Role, Turn
 from chatbot.records import new_id
 
 _HEADING = re.compile(r"^## (\d+)\. (.+?)(?:, (\d{4}-\d\d-\d\d[^`]*?))? `([^`]+)`$")
 _OTHER = re.compile(r"^(?:No reply|답변 없음) \([a-z]+\)\.$")
 _SOURCES = re.compile(r"^\*\*(?:Sources|출처)\*\*$")
-_ANSWERS = ("Assistant", "도우미")
-_SELF = ("You", "나")
 
 
 @dataclass
@@ -38,7 +47,7 @@ class _Open:
 
 def looks_like_chat(text: str) -> bool:
     """Whether there is at least one message in our form."""
-    return any(_HEADING.match(line) for line in text.splitlines())
+    return any(_HEADING.match(line) for line in lines_of(text))
 
 
 def parse_markdown(text: str) -> Conversation:
@@ -46,8 +55,40 @@ def parse_markdown(text: str) -> Conversation:
 
     Raises InputError for a text without messages in our form.
     """
-    lines = text.lstrip("\ufeff").splitlines()
-    title = lines[0][2:].strip() if lines and lines[0].startswith("# ") else ""
+    lines = lines_of(text)
+    title = lines[0][2:].strip() if lines[0].startswith("# ") else ""
+    messages = _marked(lines) if is_marked(lines) else _unmarked(lines)
+    if not messages:
+        raise InputError("there is no message in it; only Markdown that was saved here is read.")
+    return Conversation(new_id(), title, _turns(messages))
+
+
+def _marked(lines: Sequence[str]) -> list[tuple[int, Message]]:
+    """Messages of form 2, each with the number of its turn."""
+    found: list[tuple[Heading, list[str]]] = []
+    notes = False
+    for line in lines:
+        heading = read_heading(line)
+        if heading:
+            found.append((heading, []))
+            notes = False
+        notes = notes or bool(NOTE.match(line))
+        if found and not heading and not notes:
+            found[-1][1].append(line)
+    return [
+        (h.number, Message(h.id, h.role, _content(part), h.name, h.created)) for h, part in found
+    ]
+
+
+def _content(part: Sequence[str]) -> str:
+    """A message out of its lines, of which the export added an empty one at either end."""
+    first = 1 if part and not part[0] else 0
+    last = len(part) - (1 if len(part) > first and not part[-1] else 0)
+    return "\n".join(unmarked(line) for line in part[first:last])
+
+
+def _unmarked(lines: Sequence[str]) -> list[tuple[int, Message]]:
+    """Messages of form 1, each with the number of its turn."""
     messages: list[tuple[int, Message]] = []
     current: _Open | None = None
     for line in lines:
@@ -56,30 +97,29 @@ def parse_markdown(text: str) -> Conversation:
         at = current.number if current else 0
         if found and number in (at, at + 1) and number > 0:
             if current:
-                messages.append((current.number, current.message()))
+                messages.append((current.number, _without_notes(current.message())))
             current = _opened(found, number, current)
         elif current:
             current.lines.append(line)
-    if current is None:
-        raise InputError("there is no message in it; only Markdown that was saved here is read.")
-    messages.append((current.number, current.message()))
-    return Conversation(new_id(), title, _turns(messages))
+    if current:
+        messages.append((current.number, _without_notes(current.message())))
+    return messages
 
 
 def _opened(found: re.Match[str], number: int, before: _Open | None) -> _Open:
     name = found[2]
     follows = before is not None and before.number == number
     role: Role = "user"
-    if name in _ANSWERS or (follows and name not in _SELF):
+    if name in ANSWERS or (follows and name not in SELF):
         role = "assistant"
-    own = None if name in (*_ANSWERS, *_SELF) else name
+    own = None if name in (*ANSWERS, *SELF) else name
     return _Open(number, role, own, found[3], found[4])
 
 
-def _turns(messages: list[tuple[int, Message]]) -> tuple[Turn, ...]:
+def _turns(messages: Sequence[tuple[int, Message]]) -> tuple[Turn, ...]:
     turns: list[Turn] = []
     for number in dict.fromkeys(number for number, _ in messages):
-        mine = [_without_notes(message) for n, message in messages if n == number]
+        mine = [message for n, message in messages if n == number]
         user = tuple(m for m in mine if m.role == "user")
         answers = tuple(m for m in mine if m.role == "assistant")
         finish: Finish = "stop" if answers else "interrupted"

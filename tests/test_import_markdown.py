@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from chatbot.errors import InputError
 from chatbot.export_markdown import as_markdown
 from chatbot.import_markdown import looks_like_chat, parse_markdown
 from chatbot.messages import (
     Conversation,
+    FoldDecision,
     Message,
+    Role,
     Turn,
 )
+from chatbot.ui.chat_files import read_chats
+from chatbot.ui.inbox import Waiting
 from retrieval.types import Citation
 
 
@@ -45,3 +53,104 @@ def test_other_markdown_is_refused(text: str) -> None:
     assert not looks_like_chat(text)
     with pytest.raises(InputError, match="no message"):
         parse_markdown(text)
+
+
+LINES = (
+    "", " ", "words", "```", "\\", "**Sources**", "**출처**", "- [1] a.pdf, 3: quote",
+    "No reply (stopped).", "답변 없음 (error).", "## 2. You `m9` ", "## 2. You `m9`",
+    "\\## 1. Assistant `a`", "\\\\**Sources**", "## How the summary came to be", "- form: 2",
+    "## 요약이 만들어진 과정", "## 1. First", "# Title", "\ufeff",
+)  # fmt: skip
+ENDS = st.sampled_from(("\n", "\n\n", "\r\n", "\r", "\u2028", "\x0b", "\x85", "\x0c"))
+CHARACTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+CONTENTS = st.lists(
+    st.tuples(st.sampled_from(LINES) | st.text(CHARACTERS, max_size=6), ENDS), max_size=5
+).map(lambda pairs: "".join(line + end for line, end in pairs))
+NAMES = st.none() | st.sampled_from(
+    (
+        "Assistant",
+        "You",
+        "나",
+        "도우미",
+        "Kim",
+        "a), 2024",
+        "b `c`",
+        "x, 2026-01-02",
+        "(",
+        "You (A)",
+    )
+)
+WORDS = st.text(CHARACTERS, min_size=1, max_size=4)
+
+
+@st.composite
+def chats(draw: st.DrawFn) -> Conversation:
+    def messages(role: Role, least: int) -> tuple[Message, ...]:
+        times = st.sampled_from((None, "2026-01-02T03:04:05+00:00", "5 May (late)", "a `b`"))
+        one = st.builds(Message, WORDS, st.just(role), CONTENTS, NAMES, times)
+        return tuple(draw(st.lists(one, min_size=least, max_size=2)))
+
+    turns = st.integers(1, 3)
+    cited = st.sampled_from(((), (Citation("1", "a.pdf", "d", 2, 12, 17, "words"),)))
+    return Conversation(
+        "c", "Title", tuple(
+            Turn("t", messages("user", 1), messages("assistant", 0), citations=draw(cited))
+            for _ in range(draw(turns))
+        ), system_text=draw(st.none() | CONTENTS),
+        decisions=(FoldDecision("2026", 1, False, None, ("empty",)),),
+    )  # fmt: skip
+
+
+@hypothesis_settings(max_examples=60, deadline=None, database=None)
+@given(chats(), st.sampled_from(("en", "ko")))
+def test_odd_chats_come_back_letter_by_letter(chat: Conversation, language: str) -> None:
+    back = parse_markdown(as_markdown(chat, language))
+    assert [(t.user, t.assistant) for t in back.turns] == [
+        (t.user, t.assistant) for t in chat.turns
+    ]
+
+
+def test_a_file_that_another_program_gave_other_ends_of_lines_is_read() -> None:
+    saved = as_markdown(Conversation("c", "T", (turn(1),)))
+    back = parse_markdown("\ufeff" + saved.replace("\n", "\r\n"))
+    assert (back.turns[0].user, back.turns[0].assistant) == (turn(1).user, turn(1).assistant)
+
+
+OLD = """# T
+
+- id: `c`
+
+## 1. Kim, 2026-01-02T03:04:05+00:00 `u1`
+
+\\**Sources**
+
+## 1. Assistant `a1`
+
+Yes.
+
+**Sources**
+
+- [1] a.pdf, 3: quote
+
+## 2. You `u2`
+
+And?
+
+No reply (error).
+"""
+
+
+def test_exports_of_the_first_form_are_still_read() -> None:
+    first, second = parse_markdown(OLD).turns
+    asked = Message("u1", "user", "\\**Sources**", "Kim", "2026-01-02T03:04:05+00:00")
+    assert first.user == (asked,)
+    assert first.assistant == (Message("a1", "assistant", "Yes."),)
+    assert (second.user, second.assistant) == ((Message("u2", "user", "And?"),), ())
+
+
+def test_carriage_returns_in_messages_survive_the_file(tmp_path: Path) -> None:
+    chat = Conversation("c", "T", (Turn("t", (Message("u", "user", "a\rb\r\nc\r"),)),))
+    file = tmp_path / "chat.md"
+    file.write_bytes(as_markdown(chat).encode())
+    read = read_chats(Waiting(file, "chat.md", "", 0.0))
+    assert read.chats[0].turns[0].user == chat.turns[0].user

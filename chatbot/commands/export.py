@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if arguments.format == "json":
         console.result(json.dumps(export_conversation(chat), ensure_ascii=False, indent=1))
     else:
-        console.result(as_markdown(chat, _language(chat, settings)).rstrip())
+        console.result(as_markdown(chat, _language(chat, settings)), end="")
     return 0
 
 

@@ -29,6 +29,7 @@ def read_chats(file: Waiting) -> ChatFile:
 
 def _text_of(file: Waiting) -> str:
     try:
-        return file.path.read_text(encoding="utf-8-sig")
+        # Not read_text, which takes carriage returns within a message for ends of its lines.
+        return file.path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("the file is not a text in UTF-8.") from error
