@@ -328,6 +328,18 @@ def test_minified_json_gets_lines_that_can_be_cut(tmp_path: Path) -> None:
     assert max(map(len, text.split("\n"))) < 100 and json.loads(text) == value
 
 
+def test_json_values_stay_as_they_are_written(tmp_path: Path) -> None:
+    records = b'[{"name":"python","version":3.10},{"name":"go","version":12345678901234567890.50}]'
+    table = text_of(written(tmp_path, "a.json", records))
+    assert "| python | 3.10 |" in table and "| go | 12345678901234567890.50 |" in table
+    twice = b'[{"a":1,"a":2},{"a":3,"b":4}]'
+    assert text_of(written(tmp_path, "b.json", twice)) == twice.decode()
+    long = '{"v":1.10,"n":[1e400,[],{}],"v":' + "7" * 2500 + ',"t":"\\ud55c, {x} \\"q\\""}'
+    lines = ["{", ' "v": 1.10,', ' "n": [', "  1e400,", "  [],", "  {}", " ],"]
+    last = [' "v": ' + "7" * 2500 + ",", ' "t": "한, {x} \\"q\\""', "}"]
+    assert text_of(written(tmp_path, "c.json", long.encode())).split("\n") == lines + last
+
+
 def test_notebooks_keep_text_and_code(tmp_path: Path) -> None:
     cells = [
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
