@@ -22,6 +22,7 @@ from retrieval.clean import clean
 from retrieval.load import LoadLimits, load_file
 from retrieval.loaders import LOADERS
 from retrieval.loaders.parsed import Parsed
+from retrieval.loaders.sheet_rows import sheet_text
 from retrieval.types import CleanDocument, LoadError
 
 LIMITS = LoadLimits(max_bytes=20 << 20, timeout_s=30, memory_bytes=1 << 30, max_pages=500)
@@ -162,6 +163,27 @@ def test_a_value_in_row_487_keeps_header_and_sheet(tmp_path: Path) -> None:
 def cut(document: CleanDocument) -> list:
     return chunk(
         document, count_tokens=lambda text: len(text) // 4 + 1, min_tokens=100, max_tokens=200
+    )
+
+
+def test_years_are_a_header_in_csv_and_sheets(tmp_path: Path) -> None:
+    rows = [["", "2021", "2022"], *([f"Region{at}", str(at), "7"] for at in range(9))]
+    csv = "\n".join(",".join(row) for row in rows)
+    head = "| Column 1 | 2021 | 2022 |\n| --- | --- | --- |\n| Region0 | 0 | 7 |"
+    assert text_of(written(tmp_path, "a.csv", csv.encode())).startswith(head)
+    assert sheet_text(rows).startswith(head)
+    plain = text_of(written(tmp_path, "b.csv", b",2021\n1,2\n2,3"))
+    assert plain.endswith("| Column 1 | Column 2 |\n| --- | --- |\n| 1 | 2 |\n| 2 | 3 |")
+    narrow = [row[:2] for row in rows]
+    assert sheet_text(narrow).startswith("| Column 1 | 2021 |\n| --- | --- |\n| Region0 |")
+    csv = "\n".join(",".join(row) for row in narrow)
+    assert text_of(written(tmp_path, "c.csv", csv.encode())) == sheet_text(narrow)
+    again = sheet_text([*rows, [], ["Region", "2023", "2024"], ["Region0", "3", "4"]])
+    assert again.endswith("| Region | 2023 | 2024 |\n| --- | --- | --- |\n| Region0 | 3 | 4 |")
+    more = sheet_text([*rows, [], ["Region9", "2023", "11"], ["Region10", "3", "4"]])
+    assert more.endswith(
+        "| Column 1 | 2021 | 2022 |\n| --- | --- | --- |\n| Region9 | 2023 | 11 |\n"
+        "| Region10 | 3 | 4 |"
     )
 
 

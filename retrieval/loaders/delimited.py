@@ -11,7 +11,7 @@ from pathlib import Path
 from retrieval.loaders.characters import sanitize
 from retrieval.loaders.encoding import decode
 from retrieval.loaders.parsed import Parsed, whole
-from retrieval.loaders.tables import markdown_table
+from retrieval.loaders.tables import has_corner, markdown_table
 from retrieval.types import LoadError
 
 _DELIMITERS = "\t;|,"
@@ -92,7 +92,7 @@ def _titles(rows: list[list[str]]) -> int:
     if width < 2:
         return 0
     for at, row in enumerate(rows[:10]):
-        if sum(map(bool, row)) > 1:
+        if sum(map(bool, row)) > 1 or has_corner(rows[at:], _is_number):
             return at
     return 0
 
@@ -100,7 +100,7 @@ def _titles(rows: list[list[str]]) -> int:
 def _table(rows: list[list[str]]) -> str:
     if not rows:
         return ""
-    if all(_is_number(cell) for cell in rows[0]):
+    if all(_is_number(cell) for cell in rows[0]) and not has_corner(rows, _is_number):
         return markdown_table([], rows)  # no header: the columns are numbered
     return markdown_table(rows[0], rows[1:])
 

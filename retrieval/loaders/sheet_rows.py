@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
-from retrieval.loaders.tables import markdown_table
+from retrieval.loaders.tables import has_corner, markdown_table
 
 Row = Sequence[str]
+_YEAR = re.compile(r"(?:19|20)\d\d$")
 _FIGURE = re.compile(r"[-+(]?\W?\d[\d.,:/\s-]*\W{0,2}\)?$")
 
 
@@ -75,7 +76,10 @@ def _titles(block: Sequence[Row]) -> int:
     single = [sum(map(bool, row)) == 1 for row in block]
     if all(single):
         return len(block) if len({_span([row]) for row in block}) > 1 or len(block) == 1 else 0
-    return single.index(False) if single.index(False) < 10 else 0
+    n_titles = single.index(False)
+    if n_titles == 1 and has_corner([_cut(row, _span(block)) for row in block], _is_figure):
+        return 0
+    return n_titles if n_titles < 10 else 0
 
 
 def _span(rows: Sequence[Row]) -> tuple[int, int]:
@@ -85,15 +89,29 @@ def _span(rows: Sequence[Row]) -> tuple[int, int]:
 
 
 def _is_header(table: Sequence[Row]) -> bool:
-    """Whether the first row names columns: texts only, above rows that hold figures."""
+    """Whether the first row names columns: texts or years, above rows that hold other figures."""
+    table = [_cut(row, _span(table)) for row in table]
     first, rest = table[0], table[1:]
-    if any(_FIGURE.match(cell) for cell in first if cell):
+    if has_corner(table, _is_figure):
+        return True
+    if any(_is_figure(cell) and not (at and _YEAR.match(cell)) for at, cell in enumerate(first)):
         return False
-    return not rest or any(_FIGURE.match(cell) for row in rest for cell in row if cell)
+    figures = [cell for row in rest for cell in row if _is_figure(cell)]
+    if any(map(_is_figure, first)):
+        return any(not _YEAR.match(cell) for cell in figures)
+    return not rest or bool(figures)
+
+
+def _is_figure(cell: str) -> bool:
+    return _FIGURE.match(cell) is not None
 
 
 def _has_header(table: Sequence[Row]) -> bool:
-    return len(table) > 1 and not all(_FIGURE.match(cell) for cell in table[0] if cell)
+    if len(table) < 2:
+        return False
+    table = [_cut(row, _span(table)) for row in table]
+    figures_only = all(_is_figure(cell) for cell in table[0] if cell)
+    return not figures_only or has_corner(table, _is_figure)
 
 
 def _header(table: Sequence[Row]) -> Row:

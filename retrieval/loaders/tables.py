@@ -6,7 +6,7 @@ a header line, a line of dashes, then one line for each row, all starting with `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 
 Rows = Sequence[Sequence[str]]
@@ -19,6 +19,19 @@ def markdown_table(header: Sequence[str], rows: Rows) -> str:
     lines = [_line(names), "|" + " --- |" * width]
     lines += [_line([text for _, text in _filled(row, width)]) for row in rows]
     return "\n".join(lines)
+
+
+def has_corner(rows: Rows, is_figure: Callable[[str], bool]) -> bool:
+    """Whether the first row is figures that are names, such as years: they stand behind an empty
+    cell, where they meet the names of the rows."""
+    first, rest = rows[0], rows[1:]
+    width = max(len(row) for row in rows)
+    if not rest or not first or first[0] or 2 * sum(map(bool, first)) < width:
+        return False
+    if not all(is_figure(cell) for cell in first if cell):
+        return False
+    named = sum(bool(row and row[0] and not is_figure(row[0])) for row in rest)
+    return named * 10 >= len(rest) * 9  # a total or a note may go without
 
 
 def _filled(row: Sequence[str], width: int) -> list[tuple[int, str]]:
