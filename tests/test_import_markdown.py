@@ -62,7 +62,7 @@ LINES = (
     "## 요약이 만들어진 과정", "## 1. First", "# Title", "\ufeff",
 )  # fmt: skip
 ENDS = st.sampled_from(("\n", "\n\n", "\r\n", "\r", "\u2028", "\x0b", "\x85", "\x0c"))
-CHARACTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\0")
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
 CONTENTS = st.lists(
     st.tuples(st.sampled_from(LINES) | st.text(CHARACTERS, max_size=6), ENDS), max_size=5
 ).map(lambda pairs: "".join(line + end for line, end in pairs))
