@@ -46,7 +46,8 @@ def of_two_subjects(line: str, old: str) -> bool:
     """Whether each names something before its value that the other does not: too much for lines
     of which none says that it corrects the other."""
     mine, theirs = _own(_head(line), old), _own(_head(old), line)
-    return contrast(line, old) or (any(map(_tells, mine)) and any(map(_tells, theirs)))
+    told = any(map(_tells, mine)) and any(map(_tells, theirs))
+    return told or _named_by_values(line, old) or contrast(line, old)
 
 
 def _of_other_values(line: str, old: str) -> bool:
@@ -54,8 +55,13 @@ def _of_other_values(line: str, old: str) -> bool:
     mine, theirs = keys(line) - keys(old), keys(old) - keys(line)
     if min(len(mine), len(theirs)) < 2:
         return False
-    ours, others = keys(topic(line)) & mine, keys(topic(old)) & theirs
-    return bool(ours and others)
+    return _named_by_values(line, old)
+
+
+def _named_by_values(line: str, old: str) -> bool:
+    """ "Monday is a holiday" says nothing against that of Tuesday."""
+    mine, theirs = keys(line) - keys(old), keys(old) - keys(line)
+    return bool(keys(topic(line)) & mine and keys(topic(old)) & theirs)
 
 
 @lru_cache(maxsize=16_384)

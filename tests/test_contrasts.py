@@ -33,6 +33,15 @@ PAIRS = (
     ("가는 비행기는 5월 3일이에요.", "오는 비행기는 5월 10일이에요."),
     ("1차 면접은 월요일이에요.", "2차 면접은 목요일이에요."),
 )
+NAMED_BY_VALUES = (
+    ("Tom is allergic to nuts.", "Anna is allergic to nuts."),
+    ("Monday is a holiday.", "Tuesday is a holiday."),
+    ("KX-1 is broken.", "KX-2 is broken."),
+    ("월요일은 휴무입니다.", "화요일은 휴무입니다."),
+    ("3층은 회의실이에요.", "4층은 회의실이에요."),
+    ("Room 12 is taken.", "Room 14 is taken."),
+)
+"""Only without "now": then the one is given up for the other."""
 OPENED = {"en": ("Now {}", "Actually, {}"), "ko": ("이제 {}", "사실 {}")}
 THIRD = (
     (0, "Check-out has moved to 10:30.", 1),
@@ -64,6 +73,12 @@ def test_neither_of_two_things_takes_the_place_of_the_other(pair: tuple[str, str
         language = "ko" if any("가" <= letter <= "힣" for letter in line) else "en"
         for opening in OPENED[language]:
             assert find_corrected(opening.format(line), [old]) is None
+
+
+@pytest.mark.parametrize(("old", "line"), NAMED_BY_VALUES)
+def test_the_same_said_of_another_one_gives_up_nothing(old: str, line: str) -> None:
+    assert find_corrected(line, [old]) is None
+    assert find_corrected(old, [line]) is None
 
 
 @pytest.mark.parametrize(("pair", "line", "corrects"), THIRD)
