@@ -140,3 +140,20 @@ def test_a_guess_that_may_be_wrong_is_said_to_be(bad: bytes) -> None:
 @pytest.mark.parametrize(("text", "encoding"), [(CHINESE, "gb18030"), (JAPANESE, "euc_jp")])
 def test_damaged_bytes_of_others_do_not_become_korean(text: str, encoding: str) -> None:
     assert decode((text * 4).encode(encoding) + b"\xff\n").encoding != "cp949"
+
+
+def test_stray_nuls_do_not_make_text_utf16() -> None:
+    assert decode(b"caf\xe9 pass\0word gold").text == "caf\xe9 password gold"
+    assert decode("비밀\0번호는 무지개".encode("cp949")).text == "비밀번호는 무지개"
+    chinese = f"“{CHINESE}”\n“{CHINESE}” 匠"
+    for encoding in ("utf-16-le", "utf-16-be"):
+        assert decode(chinese.encode(encoding)).text == chinese
+
+
+def test_lines_of_two_encodings_are_read_each_in_its_own() -> None:
+    lines = [f"{at}: 서버가 다시 시작되었습니다. 연결을 확인하세요." for at in range(6)]
+    data = b"\n".join(line.encode("cp949" if at % 2 else "utf-8") for at, line in enumerate(lines))
+    found = decode(data)
+    assert found.text.split("\n") == lines and "3 lines were read as cp949" in found.warning
+    damaged = data[:20] + b"\xff" + "\n".join(lines).encode()[20:]
+    assert "mixed" not in decode(damaged).warning

@@ -330,6 +330,8 @@ def test_rtf_in_korean(tmp_path: Path) -> None:
     )
     text = text_of(written(tmp_path, "a.rtf", data.encode()))
     assert "휴가는 15일" in text and "이일 end" in text and "Gulim" not in text
+    stray = read(written(tmp_path, "b.rtf", data.replace(" end", r" \'e9 end").encode()))
+    assert "1 characters could not be read" in stray.warnings[0]
 
 
 def test_json_records_are_a_table_and_other_json_is_itself(tmp_path: Path) -> None:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 
+from retrieval.loaders.asian_letters import (
+    HANGUL,
+    foreign_letters,
+    is_hangul,
+    is_japanese,
+    is_kana,
+    is_korean,
+)
 from retrieval.loaders.kin_of_western import meant_encoding
 from retrieval.types import LoadError
 
@@ -28,9 +35,6 @@ _KINDS = (
     (b"7z\xbc\xaf", "a compressed file"),
     (b"\x7fELF", "a program"),
 )
-# The most frequent syllables of Korean prose. In every Korean text they make up a quarter or
-# more of all; in Chinese, Japanese or Johab bytes that are misread as CP949 they do not.
-_FREQUENT = frozenset("이다의는에을하고가은로한를기사지서도인자대리정시부제나일해그어조")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _LETTER = re.compile("[A-Za-z]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
@@ -39,9 +43,6 @@ _USUAL = re.compile(
     "[\t\n\r -~\u00a0-\u024f\u0370-\u04ff\u2010-\u2027\u2030-\u203b\u20a9\u20ac\u2100-\u22ff"
     "\u2460-\u24ff\u2500-\u26ff\u3000-\u30ff\u3200-\u32ff\u4e00-\u9fff가-힣\uff00-\uffef]"
 )
-_HANGUL = re.compile("[가-힣]")
-_OF_JAPANESE = re.compile("[\t\n\r\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]")
-_HANJA = re.compile("[\u4e00-\u9fff\uf900-\ufaff]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x9f]")
 # Share of letters as frequent as in a language that charset-normalizer knows; prose has 0.3.
 _SURE = 0.1
@@ -110,12 +111,26 @@ def _with_nuls(data: bytes) -> Decoded | None:
             if wide := _strict(data, f"utf-32-{order}"):
                 return wide
     bare = data.replace(b"\0", b"")
-    stray = _strict(bare, "utf-8") if n_nuls * 5 <= len(data) else None
+    few = n_nuls * 5 <= len(data)
+    stray = _strict(bare, "utf-8") if few else None
     if stray and not _is_binary(stray.text):  # Cyrillic and Greek in UTF-16 are control characters
         return stray
+    if few and _has_bare_spaces(data):
+        return _without_nuls(bare)
     if found := _utf16(data):
         return found
+    if few and (korean := _strict(bare, "cp949")) and is_korean(korean.text):
+        return korean
     return _without_nuls(bare) if n_nuls * 100 <= len(data) else None
+
+
+def _has_bare_spaces(data: bytes) -> bool:
+    """Whether more spaces lack their NUL than UTF-16 has NULs; the byte order is that which the
+    places of the NULs allow."""
+    halves = data[0::2], data[1::2]
+    low, high = halves if halves[1].count(0) >= halves[0].count(0) else halves[::-1]
+    bare = sum(one == 0x20 and other != 0 for one, other in zip(low, high, strict=False))
+    return bare > high.count(0)
 
 
 def _utf16(data: bytes) -> Decoded | None:
@@ -133,15 +148,17 @@ def _utf16(data: bytes) -> Decoded | None:
 def _without_nuls(data: bytes) -> Decoded:
     if found := _strict(data, "utf-8"):
         return found
+    if found := _mixed_lines(data):
+        return found
     for encoding, fits in (
-        ("cp949", _is_korean),
-        ("johab", _is_korean),
-        ("euc_jp", _is_japanese),
-        ("cp932", _is_japanese),
-        ("utf-16-le", _is_hangul),
-        ("utf-16-be", _is_hangul),
-        ("utf-16-le", _is_kana),
-        ("utf-16-be", _is_kana),
+        ("cp949", is_korean),
+        ("johab", is_korean),
+        ("euc_jp", is_japanese),
+        ("cp932", is_japanese),
+        ("utf-16-le", is_hangul),
+        ("utf-16-be", is_hangul),
+        ("utf-16-le", is_kana),
+        ("utf-16-be", is_kana),
     ):
         found = _strict(data, encoding)
         if found and fits(found.text):
@@ -149,45 +166,26 @@ def _without_nuls(data: bytes) -> Decoded:
     return _cut_utf8(data) or _cut_cp949(data) or _guess(data) or _lossy(data, "utf-8")
 
 
-def _is_korean(text: str) -> bool:
-    letters = _foreign_letters(text)
-    hangul = Counter({letter: n for letter, n in letters.items() if "가" <= letter <= "힣"})
-    n_foreign, n_hangul = letters.total(), hangul.total()
-    if n_hangul * 3 < n_foreign or not n_hangul:
-        return False
-    # KS X 1001 has the 2,350 syllables that Korean really uses, two bytes each; misread bytes
-    # hit the others.
-    unusual = (n for letter, n in hangul.items() if len(letter.encode("euc-kr", "ignore")) != 2)
-    if sum(unusual) * 5 > n_hangul:
-        return False
-    mostly = n_hangul * 10 >= n_foreign * 8
-    if mostly and n_hangul < 30:
-        return True
-    n_frequent = sum(hangul[letter] for letter in _FREQUENT)
-    n_korean = n_hangul + sum(n for letter, n in letters.items() if _HANJA.match(letter))
-    return n_frequent * 10 >= n_hangul and (mostly or n_korean * 10 >= n_foreign * 8)
+def _mixed_lines(data: bytes) -> Decoded | None:
+    """A log to which one program writes Korean in UTF-8 and another in CP949: line by line."""
+    lines = data.split(b"\n")
+    texts = [line.text if (line := _strict(raw, "utf-8")) else None for raw in lines]
+    rest = b"\n".join(raw for raw, text in zip(lines, texts, strict=True) if text is None)
+    other = _strict(rest, "cp949")
+    is_utf8 = any(text and HANGUL.search(text) for text in texts)
+    if not is_utf8 or other is None or not is_korean(other.text) or _damage(rest) < 0.5:
+        return None
+    others = iter(other.text.split("\n"))
+    joined = "\n".join(next(others) if text is None else text for text in texts)
+    n_other = rest.count(b"\n") + 1
+    warning = f"Two encodings are mixed in this file: {n_other} lines were read as cp949, "
+    return Decoded(joined, "utf-8", f"{warning}the others as UTF-8; check their characters.")
 
 
-def _is_japanese(text: str) -> bool:
-    """Kana have the same codes in EUC-JP and in Chinese EUC, but only Japanese is full of them."""
-    letters = _foreign_letters(text)
-    n_kana = sum(n for letter, n in letters.items() if "\u3041" <= letter <= "\u30fe")
-    return n_kana * 10 >= max(10, 3 * letters.total())
-
-
-def _foreign_letters(text: str) -> Counter[str]:
-    """How often each letter beyond ASCII occurs; counting all characters first is quick."""
-    counts = Counter(text)
-    return Counter({c: n for c, n in counts.items() if not c.isascii() and c.isalpha()})
-
-
-def _is_hangul(text: str) -> bool:
-    return len(_HANGUL.findall(text)) * 20 >= 19 * len(text)
-
-
-def _is_kana(text: str) -> bool:
-    """Japanese without any ASCII, which has no NULs that would tell that it is UTF-16."""
-    return len(_OF_JAPANESE.findall(text)) * 20 >= 19 * len(text) and _is_japanese(text)
+def _damage(data: bytes) -> float:
+    """The share of unreadable characters among those beyond ASCII, taken for UTF-8."""
+    found = _NOT_ASCII.findall(data.decode("utf-8", "replace"))
+    return found.count("\ufffd") / max(1, len(found))
 
 
 def _guess(data: bytes) -> Decoded | None:
@@ -230,7 +228,7 @@ def _uncertain(found: Decoded) -> Decoded:
 
 def _is_accented(found: Decoded) -> bool:
     n_plain = len(_LETTER.findall(found.text))
-    n_foreign = _foreign_letters(found.text).total()
+    n_foreign = foreign_letters(found.text).total()
     return found.encoding == "cp1252" and n_foreign * 5 > (n_plain + n_foreign) * 2
 
 
@@ -246,5 +244,5 @@ def _cut_cp949(data: bytes) -> Decoded | None:
     found = _lossy(data, "cp949")
     n_lost = found.text.count("\ufffd")
     n_foreign = len(_NOT_ASCII.findall(found.text)) - n_lost
-    clear = len(_HANGUL.findall(found.text)) * 10 >= n_foreign * 8
-    return found if n_lost * 100 < len(data) and clear and _is_korean(found.text) else None
+    clear = len(HANGUL.findall(found.text)) * 10 >= n_foreign * 8
+    return found if n_lost * 100 < len(data) and clear and is_korean(found.text) else None

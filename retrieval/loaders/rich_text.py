@@ -18,7 +18,10 @@ def read(path: Path, max_pages: int) -> Parsed:
     data = path.read_bytes()
     if not data.lstrip().startswith(b"{\\rt"):
         raise LoadError("This file is not RTF, whatever its name says.")
-    return whole(rtf_text(data))
+    text = rtf_text(data)
+    n_lost = text.count("\ufffd")
+    warning = f"{n_lost} characters could not be read and are shown as \ufffd."
+    return whole(text, (warning,) if n_lost else ())
 
 
 def rtf_text(data: bytes) -> str:
