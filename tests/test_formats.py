@@ -133,6 +133,19 @@ def test_sheets_are_pages_with_values_as_shown(workbook: Path) -> None:
     assert "Comment on A2 (Lee): on leave" in first
 
 
+def test_codes_in_sheets_keep_their_zeros(tmp_path: Path) -> None:
+    book = Workbook()
+    rows = ((1234, "000000"), (1012345678, "000-0000-0000"), (-7, '"A"000'), (5, "0.00"), (5, "0"))
+    for at, (value, shape) in enumerate(rows, start=1):
+        book.active.cell(at, 1, "code")
+        book.active.cell(at, 2, value).number_format = shape
+    book.save(tmp_path / "codes.xlsx")
+    text = text_of(tmp_path / "codes.xlsx")
+    assert [line.split()[3] for line in text.splitlines() if line.startswith("| code")] == [
+        *("001234", "010-1234-5678", "-A007", "5", "5"),
+    ]
+
+
 def test_formulas_without_results_are_named(workbook: Path) -> None:
     parsed = read(workbook)
     assert (

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from retrieval.loaders.docx_xml import Element, paragraph, parents, q, run
+from retrieval.loaders.docx_xml import Element, paragraph, parents, q, run, val
 
 # Containers whose content is ordinary text; `w:smartTag` is one that mammoth looks into.
 _CONTAINERS = (
     "w:fldSimple", "w:bdo", "w:dir", "w:ruby", "w:rubyBase", "w:moveTo", "w:subDoc",
 )  # fmt: skip
+_MAX_SKIPPED = 100  # columns
 
 
 def simplify(body: Element) -> None:
@@ -23,6 +24,26 @@ def simplify(body: Element) -> None:
             element.tag = q("w:smartTag")
     _open_text_boxes(body)
     _write_formulas(body)
+
+
+def spell_out(part: Element) -> None:
+    """Changes `part` so that its text stands in plain runs and its cells in their columns: hyphens
+    that hold a word together, readings above words (in brackets behind them), skipped columns."""
+    for hyphen in part.iter(q("w:noBreakHyphen")):
+        hyphen.tag, hyphen.text = q("w:t"), "-"
+    for ruby in part.iter(q("w:ruby")):
+        for reading in ruby.findall(q("w:rt")):
+            ruby.remove(reading)
+            text = "".join(piece.text or "" for piece in reading.iter(q("w:t")))
+            if text.strip():
+                ruby.append(run(f"({text})"))
+    for row in list(part.iter(q("w:tr"))):
+        skipped = val(row.find(f"{q('w:trPr')}/{q('w:gridBefore')}"))
+        for _ in range(min(int(skipped), _MAX_SKIPPED) if skipped.isdecimal() else 0):
+            first = row.find(q("w:tc"))
+            cell = Element(q("w:tc"))
+            cell.append(Element(q("w:p")))
+            row.insert(list(row).index(first) if first is not None else len(row), cell)
 
 
 def _open_text_boxes(body: Element) -> None:

@@ -17,7 +17,7 @@ from bs4 import BeautifulSoup
 
 from retrieval.loaders.archive import open_archive, read_part
 from retrieval.loaders.charts import chart_text
-from retrieval.loaders.docx_body import append_section, copied, simplify, without_links
+from retrieval.loaders.docx_body import append_section, copied, simplify, spell_out, without_links
 from retrieval.loaders.docx_numbers import write_numbers
 from retrieval.loaders.docx_xml import Element, paragraph, parse, q, texts, val
 from retrieval.loaders.markup import to_markdown
@@ -54,6 +54,7 @@ def read(path: Path, max_pages: int) -> Parsed:
     body = root.find(q("w:body"))
     if body is None:
         raise LoadError("This file is damaged: the document in it has no body.")
+    spell_out(body)
     before = list(texts(body))
     before += _append_outside(body, parts, folder)
     write_numbers(
@@ -94,6 +95,7 @@ def _append_outside(body: Element, parts: dict[str, bytes], folder: str) -> list
             if not re.fullmatch(rf"{folder}/{kind}\d*\.xml", name):
                 continue
             part = parse(parts[name])
+            spell_out(part)
             words = tuple(texts(part))
             if words and words not in seen:  # first, even and other pages often agree
                 seen.add(words)
@@ -101,6 +103,7 @@ def _append_outside(body: Element, parts: dict[str, bytes], folder: str) -> list
                 append_section(body, title, [without_links(copied(child)) for child in part])
     comments = _optional(parts, f"{folder}/comments.xml")
     for comment in comments if comments is not None else ():
+        spell_out(comment)
         words = tuple(texts(comment))
         if words:
             found += words

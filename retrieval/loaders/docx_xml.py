@@ -80,7 +80,7 @@ def texts(element: Element) -> Iterator[str]:
 def _piece(element: Element) -> str:
     if element.tag == q("w:t"):
         return element.text or ""
-    return " " if element.tag in {q("w:tab"), q("w:br"), q("w:cr"), q("w:p")} else ""
+    return " " if element.tag in {q("w:tab"), q("w:br"), q("w:cr"), q("w:p"), q("w:sym")} else ""
 
 
 _GONE = {q("w:del"), q("w:moveFrom"), q("w:instrText"), q("mc:Fallback")}

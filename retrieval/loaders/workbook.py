@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ _Sheet = tuple[str, list[list[str]], list[str]]
 """Name, rows of texts, and what else is on the sheet: comments and charts."""
 MAX_CELLS = 5_000_000
 _NOT_ONE = "This file is damaged or not a workbook."
+_PIECE = re.compile(r'\\.|"[^"]*"|.')
+_ASIDE = re.compile(r"\[[^\]]*\]")
 _UNCOMPUTED = re.compile(rb"<c [^>]*><f[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
 
 
@@ -162,7 +165,26 @@ def _shown(value: object, number_format: str) -> str:
 def _number(value: float, number_format: str) -> str:
     if number_format.split(";")[0].rstrip().endswith("%"):
         return f"{value * 100:.10g}%"
+    if places := _places_of(number_format):
+        return _padded(value, places)
     return f"{value:.15g}" if abs(value) < 1e15 else str(value)
+
+
+@lru_cache(maxsize=1000)
+def _places_of(number_format: str) -> tuple[str, ...]:
+    """Zeros and signs of a format that has two zeros or more and nothing else to say; else ()."""
+    pieces = _PIECE.findall(_ASIDE.sub("", number_format.split(";")[0].strip()))
+    known = all(piece in "0-()/ " or piece[0] in '\\"' for piece in pieces)
+    return tuple(pieces) if known and pieces.count("0") > 1 else ()
+
+
+def _padded(value: float, places: Sequence[str]) -> str:
+    """Digits in the places of zeros: numbers that are codes, such as 001234 or 010-1234-5678."""
+    n_places = places.count("0")
+    text = f"{abs(value):.0f}".zfill(n_places)
+    digits = iter([text[: len(text) - n_places + 1], *text[len(text) - n_places + 1 :]])
+    shown = (next(digits) if piece == "0" else piece.strip('\\"') for piece in places)
+    return "-" * (value < 0) + "".join(shown)
 
 
 def _uncomputed(archive: zipfile.ZipFile, names: Iterable[str]) -> tuple[str, ...]:
