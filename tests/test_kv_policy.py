@@ -16,6 +16,7 @@ from chatbot.engine.kv_policy import (
     common_prefix,
     packable_kinds,
     reusable_tokens,
+    room_for_chat,
     to_evict,
 )
 from chatbot.engine.loading import request_of
@@ -149,3 +150,13 @@ def test_heads_of_odd_widths_are_not_packed_to_4_bit() -> None:
     assert request_of(Settings(), EIGHT, device="cpu").caches[-1] == "int4"
     with pytest.raises(SettingsError, match="this model's is 100; choose int8"):
         request_of(Settings(kv_cache_dtype="int4"), odd, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("needed", "window", "room"),
+    [(10, 512, 512), (10, 8192, 2048), (2048, 8192, 2048), (2049, 8192, 4096), (8000, 8192, 8192)],
+)
+def test_storage_of_a_chat_grows_by_doubling_up_to_the_window(
+    needed: int, window: int, room: int
+) -> None:
+    assert room_for_chat(needed, window) == room

@@ -30,7 +30,7 @@ class Lease:
     limit_tokens: int = 0
     """What the cache may hold; less than `total_tokens` where the bound has no room for all."""
     room_tokens: int = 0
-    """What to take storage for at once: the whole window for a chat that the bound has room for."""
+    """What to take storage for at once: room to grow for a chat, if the bound has it."""
     window_tokens: int | None = None
     """Positions that there are; None: as many as the cache may hold."""
     reserved_bytes: int = 0

@@ -20,6 +20,8 @@ SINK_TOKENS = 4
 """The first tokens of a cache, on which much of all attention rests, stay whatever goes."""
 DROPPED_SHARE = 0.25
 """Of a full cache, what is dropped at once: moving the rest costs as much for one token."""
+FIRST_ROOM_TOKENS = 2048
+"""A chat's cache begins with storage for so many."""
 LEAST_ROOM_TOKENS = 64
 """A reply that may drop tokens begins with at least so much room behind its prompt."""
 PACKED_AT_ONCE = 8
@@ -144,6 +146,18 @@ def tokens_to_reserve(
         wanted = room_tokens // STEP_TOKENS * STEP_TOKENS
     enough = min(total_tokens, prompt_tokens + LEAST_ROOM_TOKENS)
     return wanted if wanted >= enough else 0
+
+
+def room_for_chat(limit_tokens: int, window_tokens: int) -> int:
+    """Tokens to take storage for when a chat needs `limit_tokens` of it now, at most the window.
+
+    A chat that goes on fills its window. Storage that grows by doubling is grown two or three
+    times in the longest chat, and a short one does not take the window of a long one.
+    """
+    room = FIRST_ROOM_TOKENS
+    while room < limit_tokens:
+        room *= 2
+    return max(limit_tokens, min(room, window_tokens))
 
 
 def cache_bound(plan: MemoryPlan, wanted_bytes: int, bytes_per_token: int) -> CacheBound:

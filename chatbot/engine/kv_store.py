@@ -20,6 +20,7 @@ from chatbot.engine.kv_policy import (
     CachePolicy,
     capacity_tokens,
     reusable_tokens,
+    room_for_chat,
     to_evict,
     tokens_to_reserve,
 )
@@ -181,13 +182,16 @@ class PrefixStore:
         return limit
 
     def _roomy(self, limit_tokens: int) -> int:
-        """The window if the bound holds all of it as well, without taking from other caches.
+        """Room to grow as well, if the bound holds that without taking from other caches.
 
-        A chat that goes on fills its window. What it has from its first turn on need not be
-        found later, and the memory of the process is the same from turn to turn.
+        What a chat has from its first turns on need not be found later, and the memory of the
+        process is the same from turn to turn.
         """
-        fits = self._has_room(capacity_tokens(self._window_tokens) * self._bytes_per_token)
-        return self._window_tokens if fits else limit_tokens
+        if self._window_tokens == NO_LIMIT_TOKENS:
+            return limit_tokens
+        room = room_for_chat(limit_tokens, self._window_tokens)
+        fits = self._has_room(capacity_tokens(room) * self._bytes_per_token)
+        return room if fits else limit_tokens
 
     def _rest_others(self, room_bytes: int, *, all_of_them: bool) -> None:
         """Another chat is in use now, or there is too little room for all: see `IdleForm`."""

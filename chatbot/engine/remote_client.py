@@ -12,6 +12,7 @@ import httpx
 import openai
 
 from chatbot.engine.remote_faults import typed, unreachable
+from chatbot.engine.remote_proxy import is_here
 from chatbot.errors import RemoteError, SettingsError
 
 CONNECT_TIMEOUT_S = 10.0
@@ -37,19 +38,24 @@ class RemoteClient:
         self._timeout = openai.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         # Made once: reading all certificates takes longer than many requests.
         self._tls = httpx.create_ssl_context()
+        # What is on this machine is asked straight: a proxy would look for it on its own machine.
+        self._proxied = not is_here(self.base_url)
         self.openai = _own(
             openai.OpenAI(
                 base_url=self.base_url,
                 api_key=self._key,
                 max_retries=0,
                 timeout=self._timeout,
-                http_client=openai.DefaultHttpxClient(verify=self._tls, follow_redirects=False),
+                http_client=openai.DefaultHttpxClient(
+                    verify=self._tls, follow_redirects=False, trust_env=self._proxied
+                ),
             )
         )
         self._http = httpx.Client(
             headers={"Authorization": f"Bearer {self._key}"},
             timeout=LOOK_TIMEOUT_S,
             verify=self._tls,
+            trust_env=self._proxied,
         )
 
     def streaming(self) -> openai.AsyncOpenAI:
@@ -62,7 +68,7 @@ class RemoteClient:
                 timeout=self._timeout,
                 # Prompts go to no other server than the one that was named.
                 http_client=openai.DefaultAsyncHttpxClient(
-                    verify=self._tls, follow_redirects=False
+                    verify=self._tls, follow_redirects=False, trust_env=self._proxied
                 ),
             )
         )

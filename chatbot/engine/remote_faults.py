@@ -8,6 +8,7 @@ from typing import Any
 
 import openai
 
+from chatbot.engine.remote_proxy import proxy_hint
 from chatbot.errors import (
     ConnectionLostError,
     NoAnswerError,
@@ -43,6 +44,8 @@ _NO_MODEL = re.compile(
     r"(not found|unknown|pinned).{0,40}model",
     re.IGNORECASE | re.DOTALL,
 )
+_OF_PROXIES = (407, 502, 503, 504)
+"""What a proxy answers that does not reach the server, or does not know us."""
 _NO_MONEY = ("insufficient_quota", "billing_not_active", "billing_hard_limit_reached")
 
 
@@ -53,7 +56,7 @@ def typed(error: BaseException, *, server: str, model: str, began: bool = False)
     if isinstance(error, openai.APITimeoutError):
         return NoAnswerError(
             f"The server {server} did not answer in time; look whether it still works, or raise "
-            "engine_timeout_s."
+            f"engine_timeout_s.{proxy_hint(server)}"
         )
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, server, model)
@@ -88,6 +91,7 @@ def unreachable(server: str, error: BaseException | None = None) -> NoAnswerErro
     reason = f" ({shown(str(cause))})" if cause is not None and str(cause) else ""
     return NoAnswerError(
         f"No server answers at {server}{reason}; start it, or correct --engine-url."
+        f"{proxy_hint(server)}"
     )
 
 
@@ -109,6 +113,7 @@ def shown(text: str) -> str:
 
 def _of_status(error: openai.APIStatusError, server: str, model: str) -> RemoteError:
     status, message = error.status_code, _message(error)
+    by_proxy = proxy_hint(server) if status in _OF_PROXIES else ""
     if status in (401, 403):
         return WrongKeyError(
             f"The server {server} does not take the key ({message}); set CHATBOT_API_KEY or "
@@ -127,9 +132,12 @@ def _of_status(error: openai.APIStatusError, server: str, model: str) -> RemoteE
     if status in (408, 409, 425, 429) or status >= 500:
         what = "has too much to do" if status == 429 else f"has a fault (status {status})"
         return ServerBusyError(
-            f"The server {server} {what}: {message}; ask again later.", retry_after(error)
+            f"The server {server} {what}: {message}; ask again later.{by_proxy}",
+            retry_after(error),
         )
-    return RemoteError(f"The server {server} refused the request (status {status}): {message}.")
+    return RemoteError(
+        f"The server {server} refused the request (status {status}): {message}.{by_proxy}"
+    )
 
 
 def retry_after(error: openai.APIStatusError) -> float | None:
