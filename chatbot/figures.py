@@ -75,6 +75,7 @@ _NO_UNITS = _word_set(
     " then until am pm p about more less other new actually instead now today yesterday tomorrow"
     " rather instead not though please sorry my our your it he she they we you this that"
 )
+MONEY = _word_set("euro dollar pound 원 만원")
 MEASURES = _word_set(
     "second minute hour day week month year euro dollar pound percent km m cm mm mile kg g gram"
     " litre liter degree kcal mb gb 원 시간 분 일 주 월 년 달 시 박 살"

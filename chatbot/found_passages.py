@@ -9,7 +9,7 @@ from chatbot.budget import ContextBudget
 from chatbot.messages import Notice
 from chatbot.settings import Settings
 from retrieval.pipeline import Library
-from retrieval.types import Passage
+from retrieval.types import Lost, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,21 @@ def found_passages(
         return Found()
     infos = {info.id: info for info in library.documents()}
     in_scope = [infos[i] for i in document_ids if i in infos]
+    lost = library.store.lost([info.id for info in in_scope])
+    in_scope = [info for info in in_scope if info.id not in lost.ids]
+    notices = _lost_notices(lost)
     if not in_scope:
-        return Found()
+        return Found(searched=bool(lost.ids), notices=notices)
     whole = sum(info.tokens for info in in_scope) <= budget.limit_tokens
     share = int(budget.limit_tokens * settings.passage_share)
     found = library.search(
         query,
-        document_ids=document_ids,
+        document_ids=[info.id for info in in_scope],
         top_k=settings.top_k,
         budget_tokens=None if whole else max(free_tokens, share, 1),
     )
     if not whole:
-        return Found(tuple(found), searched=True)
+        return Found(tuple(found), searched=True, notices=notices)
     ranked = {passage.chunk_id for passage in found}
     rest = [
         replace(passage, score=0.0)
@@ -55,4 +58,12 @@ def found_passages(
         for passage in library.chunks(info.id)
         if passage.chunk_id not in ranked
     ]
-    return Found((*found, *rest), whole_scope=True, searched=True)
+    whole = not lost.ids
+    return Found((*found, *rest), whole_scope=whole, searched=True, notices=notices)
+
+
+def _lost_notices(lost: Lost) -> tuple[Notice, ...]:
+    """A model that is shown nothing of a document makes something up; the reader is to know."""
+    if not lost.ids:
+        return ()
+    return (Notice("documents_lost", lost.sentence, {"documents": len(lost.ids)}),)

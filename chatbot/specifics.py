@@ -6,6 +6,7 @@ import re
 
 from chatbot.figures import (
     MEASURES,
+    MONEY,
     Number,
     bare_days,
     dates,
@@ -35,10 +36,17 @@ class Specifics:
         self._words = frozenset(re.findall(r"[^\W\d_]+", self._folded))
 
     def has_other(self, number: Number) -> bool:
-        """Whether the text has this unit with other figures, and this figure of other things."""
-        if number.unit not in MEASURES or all(n.unit != number.unit for n in self._measured):
+        """Whether the text has this unit with other figures, and this figure of other things.
+
+        Of money, the text need not have the unit: 900 euros are no dollars.
+        """
+        if number.unit not in MEASURES:
             return False
         same = [n for n in self._measured if n.forms & number.forms]
+        if number.unit in MONEY and same and all(n.unit in MONEY for n in same):
+            return all(n.unit != number.unit for n in same)
+        if all(n.unit != number.unit for n in self._measured):
+            return False
         return bool(same) and all(n.unit not in ("", number.unit) for n in same)
 
     def has_weekday(self, day: str) -> bool:

@@ -8,15 +8,8 @@ from dataclasses import dataclass
 
 from chatbot.figures import dates, numbers
 from chatbot.fold_plan import transcript
-from chatbot.gate_binding import (
-    decided_otherwise,
-    exchanged,
-    of_another,
-    reversed_preferences,
-    turned_round,
-)
 from chatbot.gate_form import FORM_CHECKS, without_quotes
-from chatbot.gate_roles import of_the_assistant, swapped_roles
+from chatbot.gate_joined import joined_wrongly
 from chatbot.language import Language, detect, script_shares
 from chatbot.line_values import changed_values, values
 from chatbot.messages import Finish, RollingSummary, Turn
@@ -31,6 +24,7 @@ _PREAMBLE = re.compile(
     r"|\A(?:다음은|아래는) [^.\n]{0,60}요약(?:입니다|한 것입니다)\.\s+",
     re.IGNORECASE,
 )
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _GROUNDED = {"en": 0.4, "ko": 0.3, "other": 0.2}
 """Least share of a summary's terms that its source holds: paraphrase is free, topics are not."""
 _REPORTS = re.compile(
@@ -124,8 +118,8 @@ def source_of(
 
 
 def tidy(text: str) -> str:
-    """The summary without a heading such as "Summary:" and without surrounding white space."""
-    text = re.sub(r"\s*\n\s*\n\s*", "\n\n", text.strip())
+    """The summary without the model's thoughts before it, a heading or surrounding white space."""
+    text = re.sub(r"\s*\n\s*\n\s*", "\n\n", _THOUGHT.sub("", text, count=1).strip())
     return _PREAMBLE.sub("", text, count=1).strip().strip("*").strip()
 
 
@@ -140,22 +134,11 @@ def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
         reasons += _of_content(candidate.text, source)
         reasons += [f"invented: {word}" for word in invented(candidate.text, source)]
         reasons += [f"lost: {word}" for word in lost(candidate.text, source)]
-        reasons += _of_binding(candidate.text, source)
+        reasons += joined_wrongly(candidate.text, source.all_text, source.replies)
         reasons += [f"no longer so: {word}" for word in outdated(candidate.text, source)]
     if not reasons and candidate.trimmed:
         return Verdict(True, ("trimmed at a sentence end",))
     return Verdict(not reasons, tuple(dict.fromkeys(reasons)))
-
-
-def _of_binding(text: str, source: Source) -> Iterator[str]:
-    whole = source.all_text
-    yield from (f"turned round: {part}" for part in turned_round(text, whole))
-    yield from (f"turned round: {part}" for part in decided_otherwise(text, whole))
-    yield from (f"exchanged: {pair}" for pair in exchanged(text, whole))
-    yield from (f"of another: {part}" for part in of_another(text, whole))
-    yield from (f"exchanged: {pair}" for pair in reversed_preferences(text, whole))
-    yield from (f"roles exchanged: {pair}" for pair in swapped_roles(text, whole))
-    yield from (f"of another: {part}" for part in of_the_assistant(text, source.replies))
 
 
 def invented(text: str, source: Source) -> list[str]:

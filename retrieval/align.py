@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
-from retrieval.bindings import swaps_a_number
+from retrieval.bindings import another_row, swaps_a_number, swaps_in_short
+from retrieval.calendar_words import calendar_in
+from retrieval.polarity import contradicts
 from retrieval.sentences import split_sentences
-from retrieval.statements import Statement, numbers_in, read_statement
+from retrieval.statements import Statement, names_in, read_statement
 from retrieval.types import Citation, Passage
+from retrieval.values import Quantity, clash, numbers_in, read_quantities
 from retrieval.words import content_terms
 
 MIN_SUPPORTED = 0.6
@@ -20,16 +23,9 @@ SPECIFIC_WEIGHT, QUESTION_WEIGHT = 3.0, 0.4
 """Where a statement stands is told by its numbers and names first; the words of the question help
 to choose between places that hold the same answer."""
 MIN_QUESTION_SHARE = 0.2
-MIN_DENIED_WORDS = 2
-"""From so many own words on, a statement must say yes or no as its source does."""
 PAIR_GAIN = 1.5
 """Two sentences are cited in place of one only if they hold clearly more of the statement."""
 
-_DENIAL = re.compile(
-    r"\b(?:not|no|never|none|nothing|neither|nor|without|cannot)\b|n['’]t\b"
-    r"|(?<![가-힣])(?:안|못)\s|않|없|아니|못하|못했|금지",
-    re.IGNORECASE,
-)
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 
 
@@ -51,10 +47,19 @@ class _Place:
     start: int
     end: int
     terms: frozenset[str]
+    quantities: tuple[Quantity, ...]
+    held: frozenset[str]
+    """The terms, the numbers and units, and the months and days, by their keys."""
+    around: tuple[int, int]
+    """The same with the sentences before and after it."""
 
     @property
     def text(self) -> str:
         return self.labelled.passage.text[self.start : self.end]
+
+    @property
+    def surroundings(self) -> str:
+        return self.labelled.passage.text[slice(*self.around)]
 
 
 def align(
@@ -64,18 +69,26 @@ def align(
 
     A statement is supported by a passage that holds all its numbers and names and most of its own
     words; it is cited to the sentence (or two) of that passage where they stand. What only frames
-    an answer ("According to the document"), repeats the question or asks one is neither.
+    an answer ("According to the document"), repeats the question or asks one is neither, unless it
+    says the contrary of its source.
     """
     places = _places(passages)
-    asked = content_terms(question)
+    known = [_known(labelled.passage) for labelled in passages]
+    asked = content_terms(question) | numbers_in(question)
     citations: dict[tuple[str, int, int], Citation] = {}
     unsupported: list[str] = []
     for start, end in split_sentences(reply):
         sentence = reply[start:end].strip()
         statement = read_statement(sentence, question, asked)
-        if not statement.says_something or sentence.endswith(("?", "？")):
+        if sentence.endswith(("?", "？")):
             continue
-        supporting = [labelled for labelled in passages if _supports(labelled.passage, statement)]
+        if not statement.says_something:
+            if _denies_what_is_known(sentence, statement, places):
+                unsupported.append(sentence)
+            continue
+        supporting = [
+            p for p, held in zip(passages, known, strict=True) if _supports(held, statement)
+        ]
         place = _best_place(statement, [p for p in places if p.labelled in supporting], asked)
         if place is None or _contradicts(sentence, statement, place):
             unsupported.append(sentence)
@@ -110,10 +123,18 @@ def best_sentence(question: str, passages: Sequence[Labelled]) -> Citation | Non
     return _citation(best) if best and best_score >= MIN_QUESTION_SHARE * total else None
 
 
-def _supports(passage: Passage, statement: Statement) -> bool:
+def _known(passage: Passage) -> frozenset[str]:
+    """What a passage holds, with its document's name and its heading."""
     whole = f"{passage.document}\n{passage.context}\n{passage.text}"
-    known = content_terms(whole)
-    if not (statement.numbers <= numbers_in(whole) and statement.names <= known):
+    return _held(content_terms(whole), read_quantities(whole)) | calendar_in(whole)
+
+
+def _held(terms: Iterable[str], quantities: Iterable[Quantity]) -> frozenset[str]:
+    return frozenset(terms).union(*(quantity.held for quantity in quantities))
+
+
+def _supports(known: frozenset[str], statement: Statement) -> bool:
+    if not statement.numbers | statement.names | statement.days <= known:
         return False
     held = sum(_holds(known, word) for word in statement.words)
     return held >= MIN_SUPPORTED * len(statement.words)
@@ -125,18 +146,36 @@ def _holds(known: Iterable[str], word: frozenset[str]) -> bool:
 
 
 def _contradicts(sentence: str, statement: Statement, place: _Place) -> bool:
-    """Whether only one of the two is a denial ("dogs are allowed", "dogs are not allowed"), or a
-    number is another thing's there.
+    """Whether the place says the contrary ("dogs are allowed", "dogs are not allowed"), or a
+    number is another thing's there, or has another unit.
 
     A bare answer ("It is 24.") says neither; a long source may deny something else.
     """
-    if swaps_a_number(sentence, statement.numbers, place.text):
-        return True
-    words = [word for word in statement.words if not _DENIAL.search(" ".join(word))]
-    close = len(place.terms) <= 3 * max(len(statement.words), 1) + 4
-    if len(words) < MIN_DENIED_WORDS or not close:
+    if sentence in place.text:
         return False
-    return bool(_DENIAL.search(sentence)) != bool(_DENIAL.search(place.text))
+    if clash(statement.quantities, place.quantities) or swaps_a_number(
+        sentence, statement.numbers, place.text
+    ):
+        return True
+    whole, named = place.labelled.passage.text, statement.names | statement.days
+    if (
+        another_row(sentence, place.text, whole)
+        or swaps_in_short(sentence, statement.numbers, place.surroundings, numbers_in)
+        or swaps_in_short(sentence, named, place.surroundings, names_in)
+    ):
+        return True
+    close = len(place.terms) <= 3 * max(len(statement.whole), 1) + 4
+    return close and contradicts(sentence, statement.whole, place.text)
+
+
+def _denies_what_is_known(sentence: str, statement: Statement, places: Sequence[_Place]) -> bool:
+    """Whether a sentence in the question's words says the contrary of where most of them stand."""
+    if not (places and statement.whole):
+        return False
+    held = [sum(_holds(place.terms, word) for word in statement.whole) for place in places]
+    place = places[held.index(max(held))]
+    enough = max(held) >= MIN_SUPPORTED * len(statement.whole)
+    return enough and _contradicts(sentence, statement, place)
 
 
 def _best_place(statement: Statement, places: Sequence[_Place], asked: set[str]) -> _Place | None:
@@ -151,9 +190,11 @@ def _best(
 ) -> tuple[_Place | None, float]:
     best, best_score = None, 0.0
     for place in places:
-        numbers = len(statement.numbers & numbers_in(place.text))
-        score = SPECIFIC_WEIGHT * (numbers + len(statement.names & place.terms))
-        score += sum(_holds(place.terms, word) for word in statement.words)
+        exact = statement.names | statement.days
+        if statement.numbers and not clash(statement.quantities, place.quantities):
+            exact |= statement.numbers
+        score = SPECIFIC_WEIGHT * len(exact & place.held)
+        score += sum(_holds(place.held, word) for word in statement.words)
         if score > 0:
             score += QUESTION_WEIGHT * len(asked & place.terms)
         if score > best_score:
@@ -162,11 +203,21 @@ def _best(
 
 
 def _places(passages: Sequence[Labelled]) -> list[_Place]:
-    return [
-        _Place(labelled, start, end, frozenset(content_terms(labelled.passage.text[start:end])))
-        for labelled in passages
-        for start, end in split_sentences(labelled.passage.text)
-    ]
+    return [place for labelled in passages for place in _places_of(labelled)]
+
+
+def _places_of(labelled: Labelled) -> list[_Place]:
+    text = labelled.passage.text
+    spans = split_sentences(text)
+    places = []
+    for number, (start, end) in enumerate(spans):
+        around = spans[max(0, number - 1)][0], spans[min(number + 1, len(spans) - 1)][1]
+        sentence = text[start:end]
+        terms = frozenset(content_terms(sentence))
+        quantities = tuple(read_quantities(sentence))
+        held = _held(terms, quantities) | calendar_in(sentence)
+        places.append(_Place(labelled, start, end, terms, quantities, held, around))
+    return places
 
 
 def _is_heading(place: _Place) -> bool:
@@ -176,7 +227,15 @@ def _is_heading(place: _Place) -> bool:
 
 def _pairs(places: Sequence[_Place]) -> list[_Place]:
     return [
-        _Place(first.labelled, first.start, second.end, first.terms | second.terms)
+        _Place(
+            first.labelled,
+            first.start,
+            second.end,
+            first.terms | second.terms,
+            first.quantities + second.quantities,
+            first.held | second.held,
+            (first.around[0], second.around[1]),
+        )
         for first, second in pairwise(places)
         if first.labelled is second.labelled
     ]

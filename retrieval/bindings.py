@@ -4,17 +4,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-from retrieval.statements import numbers_in, word_terms
+from retrieval.statements import word_terms
+from retrieval.values import numbers_in
+
+KeysIn = Callable[[str], Set[str]]
+"""What of a text another one is compared by: its numbers, or its names."""
 
 _CLAUSE_END = re.compile(
-    r"[;\n|]|[,:.](?!\d)|\b(?:and|but|while|whereas|or|versus)\b|(?<=[가-힣][고며만])\s"
+    r"[;\n|]|[,:.](?!\d)|\b(?:and|but|while|whereas|or|versus)\b|(?<=[가-힣][고며만])(?<![십백천]만)\s"
 )
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
+_LABELLED = re.compile(r"([A-Z])[가-힣]")
+"""A팀 is told from B팀 by its letter."""
 _EDGE, _NUMBER = "^", "#"
+SHORT_WORDS = 6
 MAX_CLAUSES = 12
 """Of longer lists it is not asked which number is whose."""
 
@@ -30,7 +37,7 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    numbers: frozenset[str]
+    keys: frozenset[str]
     words: tuple[_Word, ...]
 
 
@@ -41,21 +48,67 @@ def swaps_a_number(statement: str, numbers: Set[str], source: str) -> bool:
     "40 apples", "75 pears"). A number is swapped when the statement has the word of the other
     clause, and neither the word of the number's own clause nor the other clause's number.
     """
-    clauses = _clauses(source) if numbers else []
+    return bool(numbers) and _swapped(statement, numbers, _clauses(source, numbers_in), numbers_in)
+
+
+def swaps_in_short(statement: str, keys: Set[str], source: str, keys_in: KeysIn) -> bool:
+    """The same across sentences and for any keys, such as names, where both clauses are short.
+
+    Long sentences that stand side by side speak of too many things to be compared so.
+    """
+    clauses = [c for c in _clauses(source, keys_in) if len(c.words) <= SHORT_WORDS] if keys else []
+    return _swapped(statement, keys, clauses, keys_in)
+
+
+def _swapped(statement: str, keys: Set[str], clauses: Sequence[_Clause], keys_in: KeysIn) -> bool:
     if not 2 <= len(clauses) <= MAX_CLAUSES:
         return False
+    # Of several of them, each is compared with what is said of it.
+    stated = _clauses(statement, keys_in)
+    parts = [(keys & part.keys, _all_terms(part)) for part in stated if len(stated) > 1]
     said = frozenset(t for word in _words(_TOKEN.findall(statement)) for t in word.terms)
-    for number in numbers:
-        own = [clause for clause in clauses if number in clause.numbers]
-        others = [c for c in clauses if c.numbers.isdisjoint(numbers)]
+    return any(_swaps(some, terms, clauses) for some, terms in [*parts, (keys, said)])
+
+
+def another_row(statement: str, row: str, table: str) -> bool:
+    """Whether a row of a table stands for one that the statement does not name, but another of
+    its rows is named by its first cell."""
+    own = _first_cell(row)
+    said = _named_by(statement)
+    if not own or not said.isdisjoint(own):
+        return False
+    others = [_first_cell(line) for line in table.splitlines() if line.startswith("|")]
+    return any(other and other <= said for other in others[1:])
+
+
+def _first_cell(row: str) -> frozenset[str]:
+    cells = row.strip().split("|")
+    tokens = _TOKEN.findall(cells[1]) if len(cells) > 3 and not cells[0] else []
+    return frozenset(t for token in tokens for t in _terms(token, first=False) or {token.lower()})
+
+
+def _named_by(statement: str) -> frozenset[str]:
+    tokens = [token for token in _TOKEN.findall(statement) if not token[0].isdecimal()]
+    terms = {t for token in tokens for t in _terms(token, first=False)}
+    # A single syllable with its particle.
+    return frozenset(terms.union(t.lower() for t in tokens).union(t[:-1] for t in tokens))
+
+
+def _all_terms(clause: _Clause) -> frozenset[str]:
+    return frozenset(t for word in clause.words for t in word.terms)
+
+
+def _swaps(keys: Set[str], said: frozenset[str], clauses: Sequence[_Clause]) -> bool:
+    for key in keys:
+        own = [clause for clause in clauses if key in clause.keys]
+        others = [clause for clause in clauses if clause.keys.isdisjoint(keys)]
         if len(own) == 1 and any(_names_the_other(said, own[0], other) for other in others):
             return True
     return False
 
 
 def _names_the_other(said: frozenset[str], own: _Clause, other: _Clause) -> bool:
-    own_terms = frozenset(t for word in own.words for t in word.terms)
-    other_terms = frozenset(t for word in other.words for t in word.terms)
+    own_terms, other_terms = _all_terms(own), _all_terms(other)
     return any(
         a.terms <= said
         and said.isdisjoint(b.terms)
@@ -67,8 +120,8 @@ def _names_the_other(said: frozenset[str], own: _Clause, other: _Clause) -> bool
     )
 
 
-def _clauses(source: str) -> list[_Clause]:
-    """The clauses with numbers; what stands before one without any belongs to it."""
+def _clauses(source: str, keys_in: KeysIn) -> list[_Clause]:
+    """The clauses with keys; what stands before one without any belongs to it."""
     cuts = [match.span() for match in _CLAUSE_END.finditer(source)]
     edges = [(0, 0), *cuts, (len(source), len(source))]
     parts = [source[a[1] : b[0]] for a, b in pairwise(edges)]
@@ -76,17 +129,16 @@ def _clauses(source: str) -> list[_Clause]:
     waiting = ""
     for part in parts:
         waiting += f" {part}"
-        if numbers_in(part):
+        if keys_in(part):
             joined.append(waiting)
             waiting = ""
     if joined:
         joined[-1] += waiting
-    return [_clause(part) for part in joined]
+    return [_clause(part, keys_in(part)) for part in joined]
 
 
-def _clause(text: str) -> _Clause:
-    tokens = _TOKEN.findall(text)
-    return _Clause(frozenset(numbers_in(text)), tuple(_words(tokens)))
+def _clause(text: str, keys: Set[str]) -> _Clause:
+    return _Clause(frozenset(keys), tuple(_words(_TOKEN.findall(text))))
 
 
 def _words(tokens: Sequence[str]) -> Iterator[_Word]:
@@ -99,6 +151,8 @@ def _words(tokens: Sequence[str]) -> Iterator[_Word]:
 def _terms(token: str, *, first: bool) -> frozenset[str]:
     if token[0].isdecimal():
         return frozenset()
+    if label := _LABELLED.match(token):
+        return frozenset({label[1].lower()})
     # May is a month, and Will a person.
     name = {token.lower()} if token[0].isupper() and not first else set()
     return frozenset(word_terms(token) or name)

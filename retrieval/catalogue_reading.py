@@ -102,10 +102,12 @@ class CatalogueReading:
         rows = self._all(self._mine(*columns).where(DOCUMENTS.c.id == document_id))
         return Place(*rows[0]) if rows else None
 
-    def places(self) -> list[Place]:
-        """Where the rows of all documents are."""
-        columns = [DOCUMENTS.c[name] for name in Place.__slots__]
-        return [Place(*row) for row in self._all(self._mine(*columns))]
+    def places(self, document_ids: Sequence[str] | None = None) -> list[Place]:
+        """Where the rows of all documents are, or of those of them."""
+        query = self._mine(*(DOCUMENTS.c[name] for name in Place.__slots__))
+        if document_ids is not None:
+            query = query.where(DOCUMENTS.c.id.in_(document_ids))
+        return [Place(*row) for row in self._all(query.order_by(DOCUMENTS.c.first_chunk))]
 
     def generation(self) -> int:
         """A number that is another one after each change of this owner's documents."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from retrieval.embed import Vectors
-from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan, Passage
+from retrieval.types import Chunk, CleanDocument, DocumentInfo, Lost, PageSpan, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +128,9 @@ class ChunkStore(SearchedStore, Protocol):
 
     def passages(self, document_id: str) -> list[Passage]:
         """All chunks of a document, in order, with score 0."""
+
+    def lost(self, document_ids: Sequence[str] | None = None) -> Lost:
+        """Which documents (None: of all) are listed here, but cannot be searched."""
 
     def stale(self) -> list[str]:
         """Ids of the documents whose vectors are another embedder's."""

@@ -37,6 +37,7 @@ from retrieval.tables import (
     scope,
     touch,
 )
+from retrieval.term_renewal import NOTHING_TO_RENEW, are_current, renew_terms
 from retrieval.types import CleanDocument, DocumentInfo, RetrievalError
 from retrieval.vectors import Ids, VectorIndex
 
@@ -54,7 +55,7 @@ class Index(StoredDocuments, Keywords, IndexExchange):
     """
 
     def __init__(self, path: Path, *, embedder: str = "") -> None:
-        database = Database(path, SCHEMA, new=NOTHING_TO_COUNT)
+        database = Database(path, SCHEMA, new=NOTHING_TO_COUNT + NOTHING_TO_RENEW)
         StoredDocuments.__init__(self, database, embedder)
         Keywords.__init__(self, database)
         self._vectors = VectorIndex()
@@ -185,12 +186,13 @@ class Index(StoredDocuments, Keywords, IndexExchange):
             self._follow()
 
     def _count_terms(self) -> None:
-        """Once for a file that was made before terms were counted."""
+        """Once for a file that was made before terms were counted, or were what they are."""
         with self._database.read() as connection:
-            counted = is_counted(connection)
-        if not counted:
+            done = is_counted(connection) and are_current(connection)
+        if not done:
             with self._database.write() as connection:
                 count_all(connection)
+                renew_terms(connection)
 
     def _windows_of(self, document_ids: Sequence[str] | None) -> list[int] | None:
         """None for all windows."""

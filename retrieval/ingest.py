@@ -23,6 +23,7 @@ from retrieval.types import (
     Chunk,
     CleanDocument,
     DocumentInfo,
+    IndexAwayError,
     IngestReport,
     RetrievalError,
 )
@@ -141,9 +142,16 @@ class Ingestor:
 
     def _known(self, looked: _Looked) -> IngestReport | None:
         known = self._index.by_name(looked.name)
-        if known is None or known.sha256 != looked.sha256:
+        if known is None or known.sha256 != looked.sha256 or self._is_lost(known.id):
             return None
         return report_of(known, "unchanged", "This file is already in the library.")
+
+    def _is_lost(self, document_id: str) -> bool:
+        """Whether a document must be read anew, since its passages are gone."""
+        try:
+            return bool(self._index.lost([document_id]).ids)
+        except IndexAwayError:
+            return False
 
     def _prepared(self, path: Path, looked: _Looked) -> _Prepared | IngestReport:
         name = looked.name

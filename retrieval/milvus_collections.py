@@ -86,12 +86,31 @@ class MilvusCollections:
             some = list(keys[begin : begin + ROWS_AT_ONCE])
             yield from self._query(name, f"id in {some}", fields)
 
-    def count(self, name: str, owner: int) -> int:
-        """Rows of an owner, those that do not count among them."""
+    @property
+    def shown(self) -> str:
+        """The address, as it may stand in messages."""
+        return self._link.address.shown
+
+    @property
+    def epoch(self) -> int:
+        """Another number after each new connection."""
+        return self._link.epoch
+
+    def count(self, name: str, owner: int, batches: Sequence[int] | None = None) -> int:
+        """Rows of an owner, those that do not count among them; or those of some batches."""
         if not self._exists(name):
             return 0
-        rows = self._query(name, f"owner == {owner}", ["count(*)"])
+        only = "" if batches is None else f" and batch in {list(batches)}"
+        rows = self._query(name, f"owner == {owner}{only}", ["count(*)"])
         return int(rows[0]["count(*)"])
+
+    def keep_batches(self, name: str, batches: Sequence[int], owner: int) -> None:
+        """Remove the rows of all other batches of an owner."""
+        if self._exists(name):
+            others = f" and batch not in {list(batches)}" if batches else ""
+            chosen = f"owner == {owner}{others}"
+            self._call(name, lambda c, full: c.delete(full, filter=chosen, timeout=WRITE_S))
+            self._settle(name, at_most=-1)
 
     def of_windows(self) -> list[str]:
         """The names of this library's collections of windows."""

@@ -18,6 +18,7 @@ from retrieval.chunk_store import WindowHit
 from retrieval.embed import Vectors
 from retrieval.keywords import MAX_KNOWN_TERMS
 from retrieval.milvus_collections import MilvusCollections
+from retrieval.milvus_presence import Presence
 from retrieval.milvus_tables import (
     CHUNK_FIELDS,
     WINDOW_FIELDS,
@@ -29,7 +30,7 @@ from retrieval.milvus_tables import (
     key_of,
     windows_collection,
 )
-from retrieval.types import Passage, RetrievalError
+from retrieval.types import Lost, Passage, RetrievalError
 
 MORE_THAN_WANTED = 1.5
 """So many times the chunks that are wanted are asked for, to order them exactly."""
@@ -60,6 +61,7 @@ class MilvusSearch:
         self._embedder = embedder
         self._owner = catalogue.owner
         self._frequencies = _Frequencies(-1, 0, 0, {})
+        self._presence = Presence(catalogue, collections)
         self._cache = _Cache()
 
     def term_frequencies(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -128,20 +130,18 @@ class MilvusSearch:
 
     def passages(self, document_id: str) -> list[Passage]:
         """All chunks of a document, in order, with score 0."""
-        name = ""
         for _ in range(TRIES):
             place = self._reading.place(document_id)
             if place is None:
                 return []
-            name = place.name
             rows = self._rows_of(place)
             if len(rows) == place.n_chunks:
                 return [row.passage(place.id, place.name) for row in rows]
-        message = (
-            f"Parts of “{name}” are not in Milvus any more; restore its data, or delete the "
-            "document and add it again."
-        )
-        raise RetrievalError(message)
+        raise RetrievalError(self._presence.sentence([place]))
+
+    def lost(self, document_ids: Sequence[str] | None = None) -> Lost:
+        """Which documents (None: of all) have passages that this Milvus does not hold."""
+        return self._presence.lost(document_ids)
 
     def answers(self) -> bool:
         """Whether Milvus is there now. Takes some milliseconds, or seconds when it is not."""

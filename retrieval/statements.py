@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
+from retrieval.calendar_words import DAY_KEY, calendar_in, key_of, stated_days
+from retrieval.number_words import NUMBER_TERMS
+from retrieval.unit_words import UNIT_MARK
+from retrieval.values import Quantity, read_quantities
 from retrieval.words import content_terms, is_glued
 
 _LABEL = re.compile(r"\[\d+(?:\s*,\s*\d+)*\]")
 _LIST_MARK = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*•·]|#{1,6})\s+")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _NAME = re.compile(
     r"(?<=[\w,;:(“\"'] )[A-Z](?:[^\W가-힣]|[’'-])*|(?<=[“\"'(])[A-Z](?:[^\W가-힣]|[’'-])*"
 )
@@ -35,23 +39,53 @@ class Statement:
     """The content terms of each word that neither frames the answer nor repeats the question."""
     numbers: frozenset[str]
     names: frozenset[str]
+    days: frozenset[str]
+    """Months and days of the week, by their keys."""
+    whole: tuple[frozenset[str], ...]
+    """The words with those that repeat the question."""
+    quantities: tuple[Quantity, ...]
 
     @property
     def says_something(self) -> bool:
-        return bool(self.words or self.numbers or self.names)
+        return bool(self.words or self.numbers or self.names or self.days)
 
 
 def read_statement(sentence: str, question: str, asked: set[str]) -> Statement:
     text = _LIST_MARK.sub("", _LABEL.sub("", sentence))
     known = _FRAME | asked
-    words = []
-    for word in _WORD.findall(text):
-        terms = word_terms(word)
-        if terms and not terms <= known:
-            words.append(frozenset(terms - known))
-    numbers = frozenset(numbers_in(text) - numbers_in(question))
-    names = frozenset(t for name in _NAME.findall(text) for t in content_terms(name)) - known
-    return Statement(tuple(words), numbers, names)
+    quantities = tuple(read_quantities(text))
+    asked_numbers = {key for q in read_quantities(question) for key in q.readings}
+    counted = _number_words(quantities, known)
+    terms = [found for word in _WORD.findall(text) if (found := word_terms(word))]
+    # Numbers in words are looked for as numbers, whatever stands for them and their units.
+    spoken = NUMBER_TERMS.union(*(word_terms(q.unit_word) for q in quantities if q.unit_word))
+    terms = [found for found in terms if not found <= spoken]
+    numbers = {q.key for q in quantities if not q.soft} - asked_numbers
+    keys = names_in(text)
+    days = {key for key in keys if DAY_KEY.fullmatch(key)}
+    return Statement(
+        words=(*(frozenset(found - known) for found in terms if not found <= known), *counted),
+        numbers=frozenset(numbers),
+        names=frozenset(keys - days - known),
+        days=frozenset(days - calendar_in(question)),
+        whole=tuple(frozenset(found) for found in terms if not found <= _FRAME),
+        quantities=quantities,
+    )
+
+
+def names_in(text: str) -> set[str]:
+    """The terms of the names of a text, and the keys of its months and days of the week."""
+    named = {t for name in _NAME.findall(text) for t in content_terms(name)} - NUMBER_TERMS
+    return {key_of(name) or name for name in named} | stated_days(text)
+
+
+def _number_words(quantities: Sequence[Quantity], known: Set[str]) -> Iterator[frozenset[str]]:
+    """The words of numbers and units, as what stands for all their forms."""
+    for quantity in quantities:
+        if quantity.spelled and quantity.key not in known:
+            yield frozenset({quantity.key})
+        if quantity.unit_word and not word_terms(quantity.unit_word) <= known:
+            yield frozenset({f"{UNIT_MARK}{min(quantity.unit)}"})
 
 
 def word_terms(word: str) -> set[str]:
@@ -60,10 +94,6 @@ def word_terms(word: str) -> set[str]:
     A single syllable, such as a unit behind a number, says too little to be looked for.
     """
     return content_terms(_ENDINGS.sub("", word) if is_glued(word) and len(word) > 2 else word)
-
-
-def numbers_in(text: str) -> set[str]:
-    return {number.replace(",", "").rstrip(".") for number in _NUMBER.findall(text)}
 
 
 _FRAME = frozenset(term for word in _FRAME_TEXT.split() for term in word_terms(word))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from retrieval.database import Database
 from retrieval.load import document_name
 from retrieval.tables import SELECT_INFO, SELECT_PASSAGE, info_of, passage_of
-from retrieval.types import CleanDocument, DocumentInfo, PageSpan, Passage
+from retrieval.types import CleanDocument, DocumentInfo, Lost, PageSpan, Passage
 
 
 class StoredDocuments:
@@ -61,6 +61,10 @@ class StoredDocuments:
                 "SELECT lines FROM removed WHERE document_id = ?", (document_id,)
             ).fetchone()
         return tuple((line, count) for line, count in json.loads(row[0])) if row else ()
+
+    def lost(self, document_ids: Sequence[str] | None = None) -> Lost:
+        """None ever: documents and passages are in one file."""
+        return Lost()
 
     def stale(self) -> list[str]:
         """Ids of the documents whose vectors are another embedder's."""

@@ -102,8 +102,14 @@ def sentence_terms(text: str) -> list[list[str]]:
     return [lexical_terms(text[start:end]) for start, end in sentence_cells(text)]
 
 
+def keywords_of(name: str, context: str, text: str) -> tuple[str, str]:
+    """Head and body of a chunk as the keyword index stores them."""
+    head = " ".join(lexical_terms(f"{name} {context}"))
+    return head, "\n".join(" ".join(terms) for terms in sentence_terms(text))
+
+
 def stored_terms(body: str) -> tuple[tuple[str, ...], ...]:
-    """What `insert_chunk` stored: a line for each sentence, its terms between spaces."""
+    """What `keywords_of` wrote: a line for each sentence, its terms between spaces."""
     return tuple(tuple(line.split()) for line in body.split("\n"))
 
 
@@ -168,10 +174,9 @@ def insert_chunk(
             *(chunk.context, chunk.text),
         ),
     ).lastrowid
-    head = " ".join(lexical_terms(f"{info.name} {chunk.context}"))
-    body = "\n".join(" ".join(terms) for terms in sentence_terms(chunk.text))
     connection.execute(
-        "INSERT INTO terms(rowid, head, body) VALUES (?, ?, ?)", (chunk_id, head, body)
+        "INSERT INTO terms(rowid, head, body) VALUES (?, ?, ?)",
+        (chunk_id, *keywords_of(info.name, chunk.context, chunk.text)),
     )
     assert chunk_id is not None
     insert_windows(connection, chunk_id, entry.windows)

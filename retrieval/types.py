@@ -117,6 +117,15 @@ class DocumentInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """Ids of documents that are listed, but whose passages are not where they should be, and a
+    sentence for the user on them ("" when there are none)."""
+
+    ids: tuple[str, ...] = ()
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """A chunk that was found for a query. `score` is in [0, 1], comparable within one query."""
 

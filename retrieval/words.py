@@ -84,11 +84,11 @@ def hangul_share(text: str) -> float:
 
 @lru_cache(maxsize=65_536)
 def _stem(word: str) -> str:
-    """Take plural and verb endings off an English word; other words lose only their accents."""
+    """Take accents and English plural and verb endings off a word: naïve and naive are one."""
     if not word.isascii():
         plain = unicodedata.normalize("NFKD", word)
         latin = "".join(c for c in plain if not unicodedata.combining(c))
-        return latin if latin.isascii() else word
+        return _stem(latin) if latin.isascii() else word
     if len(word) < 4 or not word.isalpha():
         return word
     if word.endswith("ies") and len(word) > 4:

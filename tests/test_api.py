@@ -160,6 +160,7 @@ def test_messages_that_differ_from_the_stored_ones_do_not_count_and_that_is_said
     with pytest.raises(openai.ConflictError) as refused:
         ask(client, *sent, metadata={"conversation_id": "talk-2", "history": "strict"})
     assert refused.value.code == "history_differs"
+    assert "nothing was stored" in str(refused.value) and "was taken" not in str(refused.value)
     assert len(api.services.store.load("talk-2").turns) == 2
 
 
@@ -225,7 +226,7 @@ def test_files_are_read_in_the_background_and_used_where_they_are_named(
         client.files.retrieve(file.id)
     with pytest.raises(openai.NotFoundError) as missing:
         ask(client, asked, metadata={"file_ids": file.id})
-    assert missing.value.code == "file_not_found"
+    assert missing.value.code == "file_not_found" and missing.value.param == "metadata.file_ids"
 
 
 def test_the_files_of_an_archive_are_read_and_its_id_stands_for_them(api: Api, client: Any) -> None:

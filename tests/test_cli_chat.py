@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from cli import KEYWORDS_ONLY, Outcome, UseScript, inside
 
+from chatbot.commands.memory_table import memory_table
 from chatbot.engine.base import Engine, EngineEvent, Finished
 from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.errors import ModelError
-from chatbot.messages import Notice
+from chatbot.messages import MemoryFigures, Notice
 
 
 @pytest.fixture
@@ -61,6 +62,11 @@ def test_memory_is_shown(piped: Callable[..., Outcome]) -> None:
     rows = {line.split("  ")[0] for line in outcome.out.splitlines()}
     assert {"weights", "caches", "work", "process"} <= rows
     assert "  A lamp?" in outcome.out  # its cache, by its title
+
+
+def test_memory_of_a_model_elsewhere_is_the_servers() -> None:
+    text = memory_table(MemoryFigures(process_bytes=1 << 30), {}, is_elsewhere=True)
+    assert "server holds the model" in text and "weights" not in text and "0 MiB" not in text
 
 
 def test_a_missing_file_does_not_keep_the_others_out(

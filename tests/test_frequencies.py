@@ -12,6 +12,7 @@ import pytest
 
 from retrieval.index import Entry, Index
 from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan
+from retrieval.words import lexical_terms
 
 WORDS = (
     "서울에서 회의를 the report Straße γενής ½ x² e\u0301t\u00e9 中文・テスト नमस्ते i\u0307 \u01c5"
@@ -34,6 +35,12 @@ def put(index: Index, name: str, chosen: random.Random, *, fail: bool = False) -
         raise ValueError
 
     index.put(info, document, entries, also=failing if fail else None)
+
+
+def put_text(index: Index, text: str) -> None:
+    info = DocumentInfo(text[:5], text[:5], "txt", 0, 1, 9, 9, text, "2026")
+    document = CleanDocument(text[:5], "txt", text, (PageSpan(None, 0, len(text)),))
+    index.put(info, document, [Entry(Chunk(text, 0, len(text), 3))])
 
 
 def tables(path: Path) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
@@ -87,6 +94,23 @@ def test_a_file_from_before_the_counts_is_counted_once(path: Path) -> None:
     assert (total, set(counts)) == (3, {"report", "서울"})
     counted, wanted = tables(path)
     assert counted == wanted
+
+
+def test_words_with_accents_are_found_without_them_in_an_old_file_too(path: Path) -> None:
+    with closing(Index(path)) as index:
+        put_text(index, "a naïve café, protégés")
+        put_text(index, "plain words")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        # As the first version stored them.
+        connection.execute("UPDATE terms SET body = 'a naive cafe proteges' WHERE rowid = 1")
+        connection.execute("DELETE FROM meta WHERE key IN ('frequencies', 'terms')")
+    with closing(Index(path)) as index:
+        for query in ("naive", "naïve", "nai\u0308ve", "protege"):
+            assert index.lexical(lexical_terms(query), 5) == [1], query
+    counted, wanted = tables(path)
+    assert counted == wanted and "naiv" in dict(counted) and "naive" not in dict(counted)
+    with closing(Index(path)), closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT value FROM meta WHERE key = 'terms'").fetchone()
 
 
 def test_a_moved_document_is_counted(index: Index, path: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from retrieval.pipeline import Library
 from retrieval.types import DocumentInfo, IngestReport, RetrievalError
 from retrieval.unpack import is_archive
 
+FILE_IDS = "metadata.file_ids"
 MAX_WAITING = 64
 """Files of one person that may wait to be read."""
 MAX_FAILED = 256
@@ -108,6 +109,13 @@ class Shelf:
             stored_file(documents[0]) if is_file(documents[0], wanted) else archive_file(documents)
         )
 
+    def _named(self, wanted: str) -> FileInfo:
+        """`get` for an id that stands in a request for a reply. Raises ApiError."""
+        try:
+            return self.get(wanted)
+        except ApiError as error:
+            raise _not_found(wanted, FILE_IDS) from error
+
     def delete(self, wanted: str) -> None:
         """Remove a file, also while it is being read. Raises ApiError (404)."""
         with self._lock:
@@ -128,13 +136,13 @@ class Shelf:
         found: dict[str, None] = {}
         for one in wanted:
             behind = [d.id for d in documents if stands_for(one, d)]
-            info = None if behind else self.get(one)
+            info = None if behind else self._named(one)
             if info is not None and info.status == "uploaded":
                 sentence = f"The file {info.name!r} is still being read; wait for its status."
                 raise ApiError(409, sentence, code="file_not_processed", retry_after_s=1.0)
             if info is not None and info.status == "error":
                 sentence = f"The file {info.name!r} could not be read: {info.details}"
-                raise ApiError(400, sentence, code="file_unreadable", param="file_ids")
+                raise ApiError(400, sentence, code="file_unreadable", param=FILE_IDS)
             found |= dict.fromkeys(behind or [d.id for d in self._behind(one)])
         return tuple(found)
 
@@ -214,5 +222,5 @@ def _problem(reports: Sequence[IngestReport]) -> str:
     return said or "There is no text in this file."
 
 
-def _not_found(wanted: str) -> ApiError:
-    return ApiError(404, f"There is no file {wanted[:100]!r}.", code="file_not_found", param="id")
+def _not_found(wanted: str, param: str = "id") -> ApiError:
+    return ApiError(404, f"There is no file {wanted[:100]!r}.", code="file_not_found", param=param)

@@ -89,9 +89,13 @@ class Plan:
                 if place == len(asked.earlier)
                 else f"Message {place + 1} of those sent before the question is not as it is stored"
             )
-            sentence = f"{where}; the stored conversation counts, and only the question was taken."
             if asked.is_strict:
+                sentence = (
+                    f"{where}; nothing was stored. Send the messages as they are stored, or leave "
+                    "metadata.history out."
+                )
                 raise ApiError(409, sentence, code="history_differs", param="messages")
+            sentence = f"{where}; the stored conversation counts, and only the question was taken."
             notices.append(Notice("history_differs", sentence, {"message": place + 1}))
         if asked.system is not None and asked.system.strip() != (found.system_text or "").strip():
             store.set_system_text(found.id, asked.system)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from contextlib import closing, redirect_stdout
 
-from chatbot.commands.common import wait_for_engine
+from chatbot.commands.common import note_lost, wait_for_engine
 from chatbot.commands.terminal import Leave, Terminal
 from chatbot.console import Console
 from chatbot.errors import ChatbotError, InputError
@@ -28,6 +28,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     failed = False
     with closing(build_services(settings, progress=console.model_progress)) as services:
         wait_for_engine(services.engine, console)
+        note_lost(services.library, console)
         terminal = Terminal(services, console)
         if interactive:
             terminal.greet()

@@ -124,3 +124,14 @@ def wait_for_engine(engine: Engine, console: Console) -> None:
     console.clear_progress()
     if status.state == "failed":
         raise ModelError(status.message)
+
+
+def note_lost(library: Library, console: Console) -> None:
+    """Say which documents the place of documents in use does not hold."""
+    try:
+        lost = library.store.lost()
+    except RetrievalError as error:
+        console.note(str(error))
+        return
+    if lost.ids:
+        console.note(lost.sentence)

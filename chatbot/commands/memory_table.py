@@ -9,11 +9,20 @@ from chatbot.engine.cache_folder import gib
 from chatbot.messages import MemoryFigures
 
 
-def memory_table(figures: MemoryFigures, titles: Mapping[str, str]) -> str:
+def memory_table(
+    figures: MemoryFigures, titles: Mapping[str, str], *, is_elsewhere: bool = False
+) -> str:
     """What weights, caches, work and the process take. `titles` names conversations by id.
 
-    Kept caches come by conversation; one that a reply uses is in the sum alone.
+    Kept caches come by conversation; one that a reply uses is in the sum alone. `is_elsewhere`:
+    the model is on a server, which tells no figures of its own.
     """
+    if is_elsewhere:
+        return (
+            "The server holds the model and the caches of chats; it says not how large they are.\n"
+            f"This program takes {gib(figures.process_bytes)} now, "
+            f"{gib(figures.process_peak_bytes)} at most."
+        )
     rows = [
         ("weights", figures.weights_bytes, ""),
         ("caches", figures.kv_bytes, f"of at most {gib(figures.kv_bound_bytes)}"),

@@ -25,6 +25,7 @@ from chatbot.errors import EngineError, InputError
 from chatbot.messages import Conversation, PromptTrace
 from chatbot.records import new_id
 from chatbot.services import Services
+from retrieval.types import Lost
 
 LISTED = 20
 
@@ -165,14 +166,20 @@ class Terminal:
     def _documents(self, rest: str) -> None:
         ids = self._loaded().document_ids if self._conversation_id else ()
         infos = [info for info in self._services.library.documents() if info.id in ids]
+        lost = self._services.library.store.lost([info.id for info in infos]) if infos else Lost()
         for info in infos:
-            self._console.result(f"  {info.name}  ({counted(info.chunks, 'chunk')})")
+            about = "not searchable" if info.id in lost.ids else counted(info.chunks, "chunk")
+            self._console.result(f"  {info.name}  ({about})")
+        if lost.ids:
+            self._console.note(lost.sentence)
         if not infos:
             self._console.note("This conversation has no documents; /add PATH adds some.")
 
     def _memory(self, rest: str) -> None:
         titles = {info.id: info.title for info in self._services.store.list_conversations()}
-        self._console.result(memory_table(self._services.engine.memory(), titles))
+        is_elsewhere = bool(self._services.settings.engine_url)
+        figures = self._services.engine.memory()
+        self._console.result(memory_table(figures, titles, is_elsewhere=is_elsewhere))
 
     def _add(self, rest: str) -> None:
         try:

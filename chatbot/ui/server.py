@@ -26,13 +26,13 @@ from chatbot.ui.inbox import Inbox
 from chatbot.ui.login import Login
 from chatbot.ui.look import head, stylesheet, theme
 from chatbot.ui.mcp import Mcp
+from chatbot.ui.opening import LOCAL_NAMES, open_server
 from chatbot.ui.page import build_page
 from chatbot.ui.people import People
 from chatbot.ui.security import Guard, is_loopback, require_login
 from chatbot.users import read_users
 
 MIB = 1 << 20
-LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(slots=True)
@@ -98,7 +98,8 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     async def opened() -> tuple[gr.Blocks, str]:
         page = build_page(people)
         page.queue(max_size=None, default_concurrency_limit=None, api_open=False)
-        return page, page.launch(server_port=port, **_options(settings.host, [health, guard]))[1]
+        options = _options([health, guard])
+        return page, open_server(page, host=settings.host, port=port, options=options)
 
     # The library makes a loop for each of its locks where none runs, and never closes it.
     with ThreadPoolExecutor(1) as thread:
@@ -160,9 +161,8 @@ def _wait(handle: Handle) -> None:
         handle.close()
 
 
-def _options(host: str, middleware: list[Middleware]) -> dict[str, Any]:
+def _options(middleware: list[Middleware]) -> dict[str, Any]:
     return {
-        "server_name": host,
         "share": False,
         "quiet": True,
         "prevent_thread_lock": True,
