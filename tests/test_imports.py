@@ -18,8 +18,8 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
     "clean", "chunk", "embed", "windows", "claims", "chunk_store", "exchange", "sketches",
-    "vectors", "database", "frequencies", "tables", "stored", "keywords", "index_exchange",
-    "index", "bm25",
+    "vectors", "database", "frequencies", "tables", "term_renewal", "stored", "keywords",
+    "index_exchange", "index", "bm25",
     "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
     "milvus_link", "milvus_tables", "milvus_collections", "milvus_search", "milvus_place",
     "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank", "units", "narrow",
