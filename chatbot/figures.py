@@ -29,15 +29,14 @@ def _numbered(words: str, values: Iterable[int]) -> dict[str, int]:
     return dict(zip(words.split(), values, strict=True))
 
 
-# "one" and "two" are left out: they count things more often than they state a figure.
+# Not "one" and "two", which count things more often than they state a figure.
 _ENGLISH_SMALL = _numbered(
     "three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen",
     range(3, 20),
 )
 _ENGLISH_TENS = _numbered(
-    "twenty thirty forty fifty sixty seventy eighty ninety",
-    range(20, 100, 10),
+    "twenty thirty forty fifty sixty seventy eighty ninety", range(20, 100, 10)
 )
 _ENGLISH_UNITS = {"one": 1, "two": 2, **{w: n for w, n in _ENGLISH_SMALL.items() if n < 10}}
 _ENGLISH_NUMBER = re.compile(

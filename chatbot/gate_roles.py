@@ -45,7 +45,8 @@ _MYSELF_KO = frozenset(("저", "제", "나", "내", "사용자"))
 _TITLE_KO = re.compile(r"\s?씨$")
 _OWN_MATTER = re.compile(
     r"\b[Tt]he assistant (?:lives|works (?:at|as|in|for)|is (?:allergic|vegetarian|vegan|married)"
-    r"|prefers|likes|loves|hates|dislikes|owns|has (?:an?|two|three) \w+|was born|plans (?:an?|to|their|his|her))"
+    r"|prefers|likes|loves|hates|dislikes|owns|has (?:an?|two|three) \w+|was born"
+    r"|plans (?:an?|to|their|his|her))"
     r"|(?:도우미|어시스턴트|assistant)(?:는|가|의)\s(?:\S+\s){0,4}?"
     r"(?:살고|살며|산다|일하|알레르기|좋아하|싫어하|이사|결혼|채식)"
 )
