@@ -31,7 +31,8 @@ class TeamSettings(BaseModel):
         300.0,
         gt=0,
         le=86_400,
-        description="longest silence of the server at --engine-url, in seconds",
+        description="longest time without a word of the reply from the server at --engine-url, in "
+        "seconds",
     )
 
     # API
@@ -44,7 +45,8 @@ class TeamSettings(BaseModel):
 
     public_host: str | None = Field(
         None,
-        description="the name by which people reach the page through a proxy, without a port",
+        description="the name by which people open the page, without a port, where that is not "
+        "this machine's own name: such as chat.example.org, or the name of a proxy in front",
     )
 
     # Conversations

@@ -25,7 +25,8 @@ def open_server(page: gr.Blocks, *, host: str, port: int, options: dict[str, Any
     http_server.Server.run_in_thread = _run_until_started
     # _frontend: the library's own look whether the page can be reached. It takes a machine that
     # needs three seconds for an answer for one without a network, and asks for a tunnel to it.
-    address = page.launch(server_name=host, server_port=port, _frontend=False, **options)[1]
+    name = f"[{host}]" if ":" in host else host
+    address = page.launch(server_name=name, server_port=port, _frontend=False, **options)[1]
     return str(address)
 
 

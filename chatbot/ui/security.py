@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from chatbot.api.app import Api
 from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
+from chatbot.ui.host_names import Refusals, asked_name
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
 from chatbot.ui.login import LOGIN, LOGOUT, Login
 from chatbot.ui.mcp import ROUTE as MCP
@@ -57,7 +58,8 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        hosts: Sequence[str],
+        hosts: Collection[str],
+        refusals: Refusals,
         upload: ASGIApp,
         mcp: ASGIApp,
         login: Login,
@@ -75,6 +77,7 @@ class Guard:
         self._app = app
         self._closing = closing
         self._hosts = frozenset(hosts)
+        self._refusals = refusals
         self._upload = upload
         self._mcp = mcp
         self._login = login
@@ -139,10 +142,10 @@ class Guard:
     def _refusal(self, scope: Scope) -> str:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        name = host_name(host)
+        name = asked_name(host)
         # A page elsewhere can give its own name our address, but not a number.
         if name not in self._hosts and not (self._login.is_needed and _is_address(name)):
-            return "This address is not the one of the chat."
+            return self._refusals.of_name(name, headers.get("accept-language", ""))
         origin = headers.get("origin")
         if origin is not None and urlsplit(origin).netloc != host:
             return "Requests of other web sites are refused."
@@ -204,14 +207,6 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def host_name(host: str) -> str:
-    """The host of a Host header without its port, in small letters; "" if it has none."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
 
 
 def _not_forwarded(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

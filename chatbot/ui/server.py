@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -22,11 +23,12 @@ from chatbot.persons import Persons
 from chatbot.services import Services
 from chatbot.ui import QUIET
 from chatbot.ui.health import Health
+from chatbot.ui.host_names import Refusals, addresses_for_others, known_names
 from chatbot.ui.inbox import Inbox
 from chatbot.ui.login import Login
 from chatbot.ui.look import head, stylesheet, theme
 from chatbot.ui.mcp import Mcp
-from chatbot.ui.opening import LOCAL_NAMES, open_server
+from chatbot.ui.opening import open_server
 from chatbot.ui.page import build_page
 from chatbot.ui.people import People
 from chatbot.ui.security import Guard, is_loopback, require_login
@@ -79,11 +81,10 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     inbox = Inbox(scratch / "incoming", settings.max_upload_mb * MIB)
     people = People(persons, inbox, login.user_of if login.is_needed else None)
     closing = threading.Event()
-    names = (settings.host, socket.gethostname(), settings.public_host or settings.host)
-    hosts = (*LOCAL_NAMES, *(name.lower() for name in names))
     guard = Middleware(
         Guard,
-        hosts=hosts,
+        hosts=known_names(settings),
+        refusals=Refusals(lambda text: print(text, flush=True)),
         upload=inbox,
         mcp=Mcp(lambda cookies: people.of(cookies).services),
         login=login,
@@ -122,6 +123,9 @@ def serve(services: Services) -> None:
     """Open the page, print its address, and stay until Ctrl-C."""
     handle = launch(services)
     print(f"Open {handle.url} in your browser. Ctrl-C ends the program.", flush=True)
+    others = addresses_for_others(services.settings, urlsplit(handle.url).port or 80)
+    if others:
+        print(f"On other machines: {' or '.join(others)}", flush=True)
     if services.settings.api:
         print(f"Programs find the API at {handle.url}v1 (docs/api.md).", flush=True)
     _wait(handle)
@@ -145,7 +149,7 @@ def usable_port(host: str, port: int) -> int:
         except OSError as error:
             raise SettingsError(
                 f"Port {port} is taken by another program or not allowed; choose another one "
-                "with --port, or --port 0 for any free one."
+                'with --port (make run ARGS="--port 8000"), or --port 0 for any free one.'
             ) from error
         number: int = probe.getsockname()[1]
         return number

@@ -10,8 +10,9 @@ import pytest
 from gradio_client import Client
 
 from chatbot.errors import SettingsError
+from chatbot.ui.host_names import asked_name
 from chatbot.ui.inbox import COOKIE, cookie_of
-from chatbot.ui.security import host_name, require_login
+from chatbot.ui.security import require_login
 from chatbot.ui.server import launch
 from tests.browser.person import Site
 from tests.ui.client import call, put, trigger
@@ -100,7 +101,7 @@ def test_claims_made_by_hand_do_no_harm(
 
 def test_cookies_and_hosts_that_make_no_sense_are_none() -> None:
     assert cookie_of("%%%;;=") == "" and cookie_of(f"{COOKIE}=abc; x=1") == "abc"
-    assert host_name("[::1]:80") == "::1" and host_name("[bad") == ""
+    assert asked_name("[::1]:80") == "::1" and asked_name("[bad") == ""
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.org", ""])
