@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Protocol
 
 from retrieval.bindings import another_row, swaps_a_number, swaps_in_short
-from retrieval.calendar_words import calendar_in
+from retrieval.places import Labelled, Place, known_of, pairs_of, places_in
 from retrieval.polarity import contradicts
 from retrieval.sentences import split_sentences
 from retrieval.statements import Statement, names_in, read_statement
-from retrieval.types import Citation, Passage
-from retrieval.values import Quantity, clash, numbers_in, read_quantities
+from retrieval.types import Citation
+from retrieval.values import clash, numbers_in
 from retrieval.words import content_terms
 
 MIN_SUPPORTED = 0.6
@@ -29,39 +26,6 @@ PAIR_GAIN = 1.5
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 
 
-class Labelled(Protocol):
-    """A passage under the label that a prompt gives it."""
-
-    @property
-    def label(self) -> str: ...
-
-    @property
-    def passage(self) -> Passage: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A sentence of a passage: [start, end) within the passage's text."""
-
-    labelled: Labelled
-    start: int
-    end: int
-    terms: frozenset[str]
-    quantities: tuple[Quantity, ...]
-    held: frozenset[str]
-    """The terms, the numbers and units, and the months and days, by their keys."""
-    around: tuple[int, int]
-    """The same with the sentences before and after it."""
-
-    @property
-    def text(self) -> str:
-        return self.labelled.passage.text[self.start : self.end]
-
-    @property
-    def surroundings(self) -> str:
-        return self.labelled.passage.text[slice(*self.around)]
-
-
 def align(
     reply: str, passages: Sequence[Labelled], question: str = ""
 ) -> tuple[tuple[Citation, ...], tuple[str, ...]]:
@@ -72,8 +36,8 @@ def align(
     an answer ("According to the document"), repeats the question or asks one is neither, unless it
     says the contrary of its source.
     """
-    places = _places(passages)
-    known = [_known(labelled.passage) for labelled in passages]
+    places = places_in(passages)
+    known = [known_of(labelled.passage) for labelled in passages]
     asked = content_terms(question) | numbers_in(question)
     citations: dict[tuple[str, int, int], Citation] = {}
     unsupported: list[str] = []
@@ -108,7 +72,7 @@ def best_sentence(question: str, passages: Sequence[Labelled]) -> Citation | Non
     terms = content_terms(question)
     if not terms:
         return None
-    found = _places(passages)
+    found = places_in(passages)
     # A heading names what the sentences below it say; alone it answers nothing.
     places = [place for place in found if not _is_heading(place)] or found
     weights = _weights(terms, places)
@@ -123,16 +87,6 @@ def best_sentence(question: str, passages: Sequence[Labelled]) -> Citation | Non
     return _citation(best) if best and best_score >= MIN_QUESTION_SHARE * total else None
 
 
-def _known(passage: Passage) -> frozenset[str]:
-    """What a passage holds, with its document's name and its heading."""
-    whole = f"{passage.document}\n{passage.context}\n{passage.text}"
-    return _held(content_terms(whole), read_quantities(whole)) | calendar_in(whole)
-
-
-def _held(terms: Iterable[str], quantities: Iterable[Quantity]) -> frozenset[str]:
-    return frozenset(terms).union(*(quantity.held for quantity in quantities))
-
-
 def _supports(known: frozenset[str], statement: Statement) -> bool:
     if not statement.numbers | statement.names | statement.days <= known:
         return False
@@ -145,7 +99,7 @@ def _holds(known: Iterable[str], word: frozenset[str]) -> bool:
     return 2 * len(word.intersection(known)) > len(word)
 
 
-def _contradicts(sentence: str, statement: Statement, place: _Place) -> bool:
+def _contradicts(sentence: str, statement: Statement, place: Place) -> bool:
     """Whether the place says the contrary ("dogs are allowed", "dogs are not allowed"), or a
     number is another thing's there, or has another unit.
 
@@ -168,7 +122,7 @@ def _contradicts(sentence: str, statement: Statement, place: _Place) -> bool:
     return close and contradicts(sentence, statement.whole, place.text)
 
 
-def _denies_what_is_known(sentence: str, statement: Statement, places: Sequence[_Place]) -> bool:
+def _denies_what_is_known(sentence: str, statement: Statement, places: Sequence[Place]) -> bool:
     """Whether a sentence in the question's words says the contrary of where most of them stand."""
     if not (places and statement.whole):
         return False
@@ -178,16 +132,16 @@ def _denies_what_is_known(sentence: str, statement: Statement, places: Sequence[
     return enough and _contradicts(sentence, statement, place)
 
 
-def _best_place(statement: Statement, places: Sequence[_Place], asked: set[str]) -> _Place | None:
+def _best_place(statement: Statement, places: Sequence[Place], asked: set[str]) -> Place | None:
     """The sentence that holds most of the statement, or two neighbours that hold clearly more."""
     single, score = _best(statement, places, asked)
-    double, double_score = _best(statement, _pairs(places), asked)
+    double, double_score = _best(statement, pairs_of(places), asked)
     return double if double_score >= score + PAIR_GAIN else single
 
 
 def _best(
-    statement: Statement, places: Sequence[_Place], asked: set[str]
-) -> tuple[_Place | None, float]:
+    statement: Statement, places: Sequence[Place], asked: set[str]
+) -> tuple[Place | None, float]:
     best, best_score = None, 0.0
     for place in places:
         exact = statement.names | statement.days
@@ -202,52 +156,18 @@ def _best(
     return best, best_score
 
 
-def _places(passages: Sequence[Labelled]) -> list[_Place]:
-    return [place for labelled in passages for place in _places_of(labelled)]
-
-
-def _places_of(labelled: Labelled) -> list[_Place]:
-    text = labelled.passage.text
-    spans = split_sentences(text)
-    places = []
-    for number, (start, end) in enumerate(spans):
-        around = spans[max(0, number - 1)][0], spans[min(number + 1, len(spans) - 1)][1]
-        sentence = text[start:end]
-        terms = frozenset(content_terms(sentence))
-        quantities = tuple(read_quantities(sentence))
-        held = _held(terms, quantities) | calendar_in(sentence)
-        places.append(_Place(labelled, start, end, terms, quantities, held, around))
-    return places
-
-
-def _is_heading(place: _Place) -> bool:
+def _is_heading(place: Place) -> bool:
     text = place.text
     return bool(_HEADING.match(text)) or (len(text.split()) <= 4 and text[-1:].isalnum())
 
 
-def _pairs(places: Sequence[_Place]) -> list[_Place]:
-    return [
-        _Place(
-            first.labelled,
-            first.start,
-            second.end,
-            first.terms | second.terms,
-            first.quantities + second.quantities,
-            first.held | second.held,
-            (first.around[0], second.around[1]),
-        )
-        for first, second in pairwise(places)
-        if first.labelled is second.labelled
-    ]
-
-
-def _weights(terms: set[str], places: Sequence[_Place]) -> dict[str, float]:
+def _weights(terms: set[str], places: Sequence[Place]) -> dict[str, float]:
     """Terms that stand in few sentences say more; of a handful of sentences none is common."""
     counts = {term: sum(term in place.terms for place in places) for term in terms}
     return {term: 1.0 / (1.0 + 4 * counts[term] / max(len(places), 8)) for term in terms}
 
 
-def _citation(place: _Place) -> Citation:
+def _citation(place: Place) -> Citation:
     passage = place.labelled.passage
     return Citation(
         label=place.labelled.label,

@@ -56,7 +56,12 @@ def swaps_in_short(statement: str, keys: Set[str], source: str, keys_in: KeysIn)
 
     Long sentences that stand side by side speak of too many things to be compared so.
     """
-    clauses = [c for c in _clauses(source, keys_in) if len(c.words) <= SHORT_WORDS] if keys else []
+    if not keys or len(list(_words(_TOKEN.findall(statement)))) > 2 * SHORT_WORDS:
+        return False
+    clauses = _clauses(source, keys_in)
+    if sum(len(clause.words) for clause in clauses) > 5 * SHORT_WORDS:
+        return False
+    clauses = [clause for clause in clauses if len(clause.words) <= SHORT_WORDS]
     return _swapped(statement, keys, clauses, keys_in)
 
 
@@ -109,6 +114,8 @@ def _swaps(keys: Set[str], said: frozenset[str], clauses: Sequence[_Clause]) -> 
 
 def _names_the_other(said: frozenset[str], own: _Clause, other: _Clause) -> bool:
     own_terms, other_terms = _all_terms(own), _all_terms(other)
+    if len(own_terms & said) > len(other_terms & said):
+        return False
     return any(
         a.terms <= said
         and said.isdisjoint(b.terms)

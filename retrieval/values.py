@@ -1,0 +1,216 @@
+"""Numbers of a text so that they can be compared: amounts, times of day, units, signs. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from retrieval.calendar_words import MONTH_NAME, month_number
+from retrieval.number_words import NUMBER_PHRASE, SCALES, SMALL, korean_amount, phrase_value, scaled
+from retrieval.unit_words import UNIT_MARK, unit_after, unit_before
+
+_FIGURE = r"\d+(?:[.,]\d+)*"
+_NUMBER = re.compile(
+    rf"(?P<ko>{_FIGURE} ?[십백천만억조]+(?: ?{_FIGURE} ?[십백천만억조]+)*"
+    r"(?: ?\d[\d,]*(?= ?[원명개]))?)"
+    rf"|(?P<figure>{_FIGURE})|(?P<phrase>{NUMBER_PHRASE})",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"(\d{4})([-./]) ?(\d{1,2})\2 ?(\d{1,2})(?![\d.]*\d)")
+_TIME = re.compile(
+    r"(?P<hour>\d{1,2})(?:"
+    r"(?:[:.](?P<a>\d\d))?(?: o['’]clock)?"
+    r" ?(?P<half>[ap]\.?m\b|in the (?:morning|afternoon|evening))"
+    r"|:(?P<b>\d\d)(?!\d)| ?시(?!간|즌|리즈|대)(?: ?(?P<c>\d{1,2}) ?분| ?(?P<d>반)(?![가-힣]))?"
+    r"| o['’]clock)",
+    re.IGNORECASE,
+)
+_HALF_BEFORE = re.compile(r"(오전|아침|새벽|오후|저녁) ?$")
+_MORNING = ("a", "in the m", "오전", "아침", "새벽")
+_EUROPEAN = re.compile(r"\d{1,3}(?:\.\d{3})+,\d{1,2}")
+_SCALE = re.compile(rf"[ -]?({'|'.join(SCALES)})s?\b", re.IGNORECASE)
+_LETTER_SCALE = re.compile(r" ?(k|m|mn|bn)\b", re.IGNORECASE)
+_SCALE_LETTERS = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion"}
+_RANGE = re.compile(r"(?: ?[-–~] ?| to | or )$")
+_MINUS = re.compile(r"(?:(?<!\d)[ \t(|~:=,][-−–]|\b(?:minus|negative) |영하 ?|마이너스 ?)$")
+_MONTH_BEFORE = re.compile(rf"(?:\b(?P<name>{MONTH_NAME})\.? (?:the )?|(?P<number>\d{{1,2}})월 ?)$")
+_MONTH_AFTER = re.compile(rf"(?:st|nd|rd|th)?(?: of)? (?P<name>{MONTH_NAME})\b")
+LOOK_BACK = 16
+"""Characters before a number in which its sign, month or half of the day may stand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of a text with what stands at it."""
+
+    key: str
+    """What another text must have among the `readings` of a number to hold this one."""
+    readings: frozenset[str]
+    unit: frozenset[str] = frozenset()
+    """What its unit may be; empty if there is none that is known."""
+    month: int | None = None
+    negative: bool = False
+    spelled: bool = False
+    """Whether it is written with words."""
+    unit_word: str = ""
+    """The word that names its unit; empty for a sign or a single letter."""
+
+    @property
+    def soft(self) -> bool:
+        """A small number in words, which a reply may have counted itself."""
+        return self.spelled and self.key in SMALL
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Its readings and the unit as they stand among the terms of a text."""
+        return self.readings | {f"{UNIT_MARK}{name}" for name in self.unit}
+
+
+def read_quantities(text: str) -> list[Quantity]:
+    """The numbers of a text in reading order, a date as its parts. Linear in the text's length."""
+    text = unicodedata.normalize("NFKC", text)
+    found: list[Quantity] = []
+    spans: list[tuple[int, int]] = []
+    at = 0
+    while match := _NUMBER.search(text, at):
+        quantities, at = _read(text, match)
+        if spans and _RANGE.match(text[spans[-1][1] : match.start()]):
+            found[-1] = _as_in_range(found[-1], quantities[0])
+        found.extend(quantities)
+        spans.append((match.start(), at))
+    return found
+
+
+def numbers_in(text: str) -> set[str]:
+    """All readings of the numbers of a text that is to hold those of another one."""
+    return {reading for quantity in read_quantities(text) for reading in quantity.readings}
+
+
+def clash(stated: Sequence[Quantity], known: Sequence[Quantity]) -> bool:
+    """Whether a number of the first has another unit, month or sign wherever the second has it."""
+    for quantity in stated:
+        same = [other for other in known if quantity.key in other.readings]
+        if same and all(_differ(quantity, other) for other in same):
+            return True
+    return False
+
+
+def _differ(a: Quantity, b: Quantity) -> bool:
+    if a.unit and b.unit and a.unit.isdisjoint(b.unit):
+        return True
+    return (a.month and b.month and a.month != b.month) or a.negative != b.negative
+
+
+def _read(text: str, match: re.Match[str]) -> tuple[list[Quantity], int]:
+    start = match.start()
+    if match["figure"] and (date := _DATE.match(text, start)):
+        return list(_date(date)), date.end()
+    if match["figure"] and (time := _TIME.match(text, start)) and int(time["hour"]) <= 24:
+        return [_time(time, text[max(0, start - LOOK_BACK) : start])], time.end()
+    spelled = bool(match["phrase"])
+    if spelled:
+        value = phrase_value(match["phrase"])
+        readings, end = {value}, match.end()
+    elif match["ko"]:
+        readings, value = korean_amount(match["ko"])
+        end = match.end()
+    else:
+        value, readings, end = _figure(text, match)
+        spelled = len(readings) > 1
+    return [_at(text, start, end, (value, readings, spelled))], end
+
+
+def _at(text: str, start: int, end: int, number: tuple[str, set[str], bool]) -> Quantity:
+    value, readings, spelled = number
+    before = text[max(0, start - LOOK_BACK) : start]
+    after, unit_end = unit_after(text, end)
+    word = text[end:unit_end].split()[-1:]
+    unit = after or unit_before(before)
+    if not unit and value.isdecimal() and len(value) <= 2 and int(value) <= 24:
+        # A bare number may be an hour.
+        readings = readings | _times(int(value), 0, None)
+    return Quantity(
+        value,
+        frozenset(readings),
+        unit,
+        _month(text, before, end) if value.isdecimal() and len(value) <= 2 else None,
+        bool(_MINUS.search(before)),
+        spelled,
+        word[0] if word and word[0].isalpha() and len(word[0]) > 1 else "",
+    )
+
+
+def _figure(text: str, match: re.Match[str]) -> tuple[str, set[str], int]:
+    raw = plain(match["figure"])
+    scale = _SCALE.match(text, match.end())
+    name = scale[1].lower() if scale else ""
+    if not scale and text[: match.start()].rstrip()[-1:] in tuple("$€£¥₩"):
+        scale = _LETTER_SCALE.match(text, match.end())
+        name = _SCALE_LETTERS[scale[1].lower()] if scale else ""
+    if not scale:
+        return raw, {raw}, match.end()
+    value = scaled(raw, SCALES[name])
+    return value, {raw, value}, scale.end()
+
+
+def plain(figure: str) -> str:
+    """A number in figures, without the marks between its thousands and zeros before it."""
+    if _EUROPEAN.fullmatch(figure):
+        figure = figure.replace(".", "").replace(",", ".")
+    figure = figure.replace(",", "")
+    return figure.lstrip("0") or "0" if figure.isdecimal() else figure
+
+
+def _as_in_range(first: Quantity, last: Quantity) -> Quantity:
+    """3 of "3 to 4 million" may be so many millions too."""
+    large = max(last.readings, key=len)
+    raw = min(last.readings, key=len)
+    zeros = len(large) - len(raw)
+    if (
+        large == raw
+        or not (large.isdecimal() and first.key.isdecimal())
+        or "0" * zeros not in large
+    ):
+        return first
+    return Quantity(first.key, first.readings | {first.key + "0" * zeros}, first.unit)
+
+
+def _date(match: re.Match[str]) -> Iterator[Quantity]:
+    year, month, day = plain(match[1]), plain(match[3]), plain(match[4])
+    yield Quantity(year, frozenset({year}))
+    yield Quantity(month, frozenset({month}))
+    number = int(month)
+    yield Quantity(day, frozenset({day}), month=number if 1 <= number <= 12 else None)
+
+
+def _time(match: re.Match[str], before: str) -> Quantity:
+    hour = int(match["hour"])
+    minute = int(match["a"] or match["b"] or match["c"] or (30 if match["d"] else 0))
+    named = _HALF_BEFORE.search(before)
+    half = (named[1] if named else match["half"] or "").lower()
+    late = not half.startswith(_MORNING) if half else None
+    if not half and match["hour"].startswith("0"):
+        late = False  # so it is written on the clock of 24 hours only
+    readings = {str(hour), str(minute)} | _times(hour, minute, late)
+    exact = late is not None or not 1 <= hour <= 12
+    key = min(r for r in readings if r.startswith("t" if exact else "f"))
+    return Quantity(key, frozenset(readings))
+
+
+def _times(hour: int, minute: int, late: bool | None) -> set[str]:
+    """Keys of a time of day: t on the clock of 24 hours, f on that of 12, if it may be either."""
+    if hour > 12 or hour == 0:
+        return {f"t{hour % 24}:{minute:02}"}
+    halves = (False, True) if late is None else (late,)
+    face = {f"f{hour}:{minute:02}"}
+    return face | {f"t{hour % 12 + 12 * half}:{minute:02}" for half in halves}
+
+
+def _month(text: str, before: str, end: int) -> int | None:
+    match = _MONTH_BEFORE.search(before)
+    if match and match["number"]:
+        return int(match["number"])
+    match = match or _MONTH_AFTER.match(text, end)
+    return month_number(match["name"]) if match else None
