@@ -192,5 +192,5 @@ def catalogue_location(settings: Settings) -> Path | str:
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()
     folder = settings.data_dir / "library"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder / CATALOGUE_FILE

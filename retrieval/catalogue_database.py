@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -97,6 +97,8 @@ class CatalogueDatabase:
 
 def _engine(location: Path | str) -> tuple[sa.Engine, str]:
     if isinstance(location, Path):
+        with suppress(OSError):  # whatever hinders it is told when SQLite opens the file
+            location.touch(mode=0o600)
         url = sa.URL.create("sqlite", database=str(location))
         where = f"The list of documents {location}"
     else:

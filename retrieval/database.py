@@ -138,7 +138,8 @@ def _begin_file(path: Path, schema: str) -> None:
         return
     made = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
-        with made.open("xb") as file:
+        # What is in documents and chats is private: SQLite gives its side files the same mode.
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(_empty(schema))
             file.flush()
             os.fsync(file.fileno())

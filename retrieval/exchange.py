@@ -26,6 +26,9 @@ class Exported:
 class ExchangeStore(ChunkStore, Protocol):
     """A place that can be moved from and to."""
 
+    def sweep(self) -> None:
+        """Remove what is stored under no document and would be in the way of one."""
+
     def export(self, document_id: str) -> Exported | None:
         """A document with everything; None if there is none."""
 

@@ -26,6 +26,9 @@ class IndexExchange:
 
     _database: Database
 
+    def sweep(self) -> None:
+        """Nothing to do: what belongs to a document goes with it in one transaction."""
+
     def export(self, document_id: str) -> Exported | None:
         """A document with everything; None if there is none."""
         with self._database.read() as connection:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, TypeVar
 
 from retrieval.catalogue import CHUNKS
@@ -104,11 +104,11 @@ class MilvusCollections:
         rows = self._query(name, f"owner == {owner}{only}", ["count(*)"])
         return int(rows[0]["count(*)"])
 
-    def keep_batches(self, name: str, batches: Sequence[int], owner: int) -> None:
-        """Remove the rows of all other batches of an owner."""
+    def keep_batches(self, name: str, batches: Set[int], owner: int, *, newest: int) -> None:
+        """Remove the rows of all other batches of an owner up to `newest`."""
         if self._exists(name):
-            others = f" and batch not in {list(batches)}" if batches else ""
-            chosen = f"owner == {owner}{others}"
+            others = f" and batch not in {sorted(batches)}" if batches else ""
+            chosen = f"owner == {owner} and batch <= {newest}{others}"
             self._call(name, lambda c, full: c.delete(full, filter=chosen, timeout=WRITE_S))
             self._settle(name, at_most=-1)
 

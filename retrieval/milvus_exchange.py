@@ -28,8 +28,7 @@ class MovableMilvus(MilvusIndex):
         fields = (*WINDOW_FIELDS, "vector")
         rows = list(self._collections.rows(place.collection, keys, fields)) if keys else []
         if len(chunks) != place.n_chunks or len(rows) != place.n_windows:
-            message = f"Parts of “{info.name}” are not in Milvus any more; add it again."
-            raise RetrievalError(message)
+            raise RetrievalError(self._presence.sentence([place]))
         windows: dict[int, list[Window]] = {row.id: [] for row in chunks}
         for row in sorted(rows, key=lambda row: int(row["id"])):
             vector = np.asarray(row["vector"], dtype=np.float32)
@@ -37,6 +36,16 @@ class MovableMilvus(MilvusIndex):
         ordered = sorted(chunks, key=lambda row: row.id)
         entries = tuple(Entry(row.chunk, tuple(windows[row.id])) for row in ordered)
         return Exported(info, document, place.embedder, place.first_chunk, entries)
+
+    def sweep(self) -> None:
+        """Remove rows that count for nobody and are in no list: those of a time when this address
+        was in use, and another one since."""
+        view, places = self._catalogue.view(None), self._catalogue.places()
+        chunks = {*view.hidden, *(place.batch for place in places)}
+        self._collections.keep_batches(CHUNKS, chunks, self._owner, newest=view.newest)
+        windows = {*view.hidden, *(place.windows for place in places)}
+        for name in self._collections.of_windows():
+            self._collections.keep_batches(name, windows, self._owner, newest=view.newest)
 
     def adopt(self, exported: Exported) -> None:
         """Store a document under the ids that it has. Raises RetrievalError if these are taken."""

@@ -39,29 +39,70 @@ class MoveReport:
     faults: tuple[str, ...] = field(default=())
 
 
-def move(source: ExchangeStore, target: ExchangeStore, progress: Progress | None = None) -> int:
+def move(
+    source: ExchangeStore,
+    target: ExchangeStore,
+    progress: Progress | None = None,
+    *,
+    replace: bool = False,
+) -> int:
     """Bring to `target` the documents of `source` that are not there; how many these were.
 
-    Raises RetrievalError if the target holds documents that the source has not, or others under
-    their names.
+    Raises RetrievalError if the source lacks passages, or if the target holds documents that the
+    source has not, or others under their names; with `replace`, these are deleted.
     """
     wanted = source.documents()
-    there = {info.id: info for info in target.documents()}
-    strangers = sorted(info.name for info in there.values() if info not in wanted)
-    if strangers:
-        message = (
-            f"The target holds “{strangers[0]}”, which is not in the library that is to be moved, "
-            f"or in another version ({len(strangers)} such documents); delete them there first."
-        )
-        raise RetrievalError(message)
+    if wanted and (lost := source.lost()).ids:
+        raise RetrievalError(lost.sentence)
+    elsewhere = set(target.lost().ids)
+    _make_room(target, wanted, elsewhere, replace=replace)
+    there = {info.id for info in target.documents()} - elsewhere
+    if any(info.id not in there for info in wanted):
+        target.sweep()
     moved = 0
     for number, info in enumerate(wanted, start=1):
         if info.id not in there and (exported := source.export(info.id)) is not None:
+            if info.id in elsewhere:
+                target.delete(info.id)
             target.adopt(exported)
             moved += 1
         if progress:
             progress(info.name, number, len(wanted))
     return moved
+
+
+def _make_room(
+    target: ExchangeStore, wanted: Sequence[DocumentInfo], elsewhere: set[str], *, replace: bool
+) -> None:
+    """See that the target holds nothing but what is wanted, or delete the rest of it."""
+    strangers = sorted(
+        (info for info in target.documents() if info not in wanted), key=lambda info: info.name
+    )
+    if not strangers:
+        return
+    if not (replace and wanted):
+        raise RetrievalError(_refusal(strangers, elsewhere, is_empty=not wanted))
+    for info in strangers:
+        target.delete(info.id)
+
+
+def _refusal(strangers: Sequence[DocumentInfo], elsewhere: set[str], *, is_empty: bool) -> str:
+    """Why these documents of the target are in the way, and by which command they go."""
+    name, n = strangers[0].name, len(strangers)
+    if all(info.id in elsewhere for info in strangers):
+        what = (
+            f"“{name}” ({n} such documents) is in Milvus at another address, and not in the "
+            "library that is to be moved; bring it back first: library move --to local "
+            "--vector-url ADDRESS, with the address that has it"
+        )
+    else:
+        what = (
+            f"The target holds “{name}”, which is not in the library that is to be moved, or in "
+            f"another version ({n} such documents)"
+        )
+    if is_empty:
+        return f"{what}. There is nothing to be moved to it."
+    return f"{what}. To delete these documents and move all the same, add --replace-target."
 
 
 def check(source: ExchangeStore, target: ExchangeStore, *, moved: int = 0) -> MoveReport:

@@ -23,7 +23,7 @@ from retrieval.milvus_exchange import MovableMilvus
 from retrieval.milvus_place import MilvusPlace
 from retrieval.move import check, move
 from retrieval.pipeline import Library
-from retrieval.types import RetrievalError
+from retrieval.types import Lost, RetrievalError
 
 TEXTS = {
     "a.txt": "The harbour lantern was paid for by the guild.\n\nThe guild kept every receipt.",
@@ -134,6 +134,55 @@ def test_what_is_there_already_is_not_mixed_with(local: Index, milvus: MovableMi
         local.adopt(exported)
 
 
+def open_milvus(tmp_path: Path, name: str) -> MovableMilvus:
+    place = MilvusPlace(str(tmp_path / name), tmp_path / "catalogue.db")
+    return MovableMilvus(place, embedder=EMBEDDER.name)
+
+
+def test_an_address_that_holds_nothing_of_the_library_says_so_until_all_is_moved_there(
+    local: Index, milvus: MovableMilvus, tmp_path: Path
+) -> None:
+    move(local, milvus)
+    names = {info.id: info.name for info in local.documents()}
+    assert milvus.lost().ids == ()
+    with closing(open_milvus(tmp_path, "other.db")) as other:
+        lost = other.lost()
+        assert set(lost.ids) == set(names)
+        assert "other.db doesn't hold the passages of 3 documents" in lost.sentence
+        (some, *_) = names
+        assert other.lost([some]).ids == (some,) and names[some] in other.lost([some]).sentence
+        with closing(Index(tmp_path / "new.db")) as new:
+            with pytest.raises(RetrievalError, match=r"other\.db doesn't hold"):
+                move(other, new)
+            with pytest.raises(RetrievalError, match="--to local --vector-url ADDRESS"):
+                move(new, other, replace=True)  # nothing would be left anywhere
+        assert move(local, other) == 3
+        assert not check(local, other).faults and other.lost().ids == ()
+    # The first address has the rows of the first move, which are in no list any more.
+    assert set(milvus.lost().ids) == set(names)
+    assert move(local, milvus) == 3
+    assert not check(local, milvus).faults
+    assert milvus.counts()["chunks"] == sum(info.chunks for info in local.documents())
+
+
+def test_what_else_the_target_holds_goes_when_that_is_wanted(
+    local: Index, milvus: MovableMilvus
+) -> None:
+    exported = local.export(local.documents()[0].id)
+    assert exported is not None
+    milvus.adopt(replace(exported, info=replace(exported.info, sha256="older")))
+    with pytest.raises(RetrievalError, match="--replace-target"):
+        move(local, milvus)
+    assert move(local, milvus, replace=True) == 3
+    assert not check(local, milvus).faults
+
+
+def test_others_on_the_machine_cannot_read_it(tmp_path: Path) -> None:
+    with closing(open_milvus(tmp_path, "new.db")), closing(Index(tmp_path / "index.db")):
+        modes = {p.name: p.stat().st_mode & 0o777 for p in tmp_path.glob("*.db")}
+    assert modes == {"new.db": 0o700, "catalogue.db": 0o600, "index.db": 0o600}
+
+
 def test_the_command_moves_everybody_and_keeps_the_source(tmp_path: Path) -> None:
     home = tmp_path / "home"
     for folder in (home / "library", home / "people" / "kim" / "library"):
@@ -147,6 +196,7 @@ def test_the_command_moves_everybody_and_keeps_the_source(tmp_path: Path) -> Non
     assert all(line["chunks"] and not line["faults"] for line in done.lines)
     again = inside("library", "move", "--to", url, "--remove-source", *data)
     assert again.code == 0 and "0 moved now" in again.out
+    assert "are kept where they were" in done.err and "were deleted where they were" in again.err
     with closing(Index(home / "library" / "index.db")) as emptied:
         assert set(emptied.counts().values()) == {0}
     back = inside("library", "move", "--to", "local", "--vector-url", url, *data)
@@ -159,7 +209,7 @@ def test_the_command_says_what_cannot_be_moved(tmp_path: Path) -> None:
     data = ("--data-dir", tmp_path / "home")
     for arguments, sentence in (
         (("--to", "local"), "give --vector-url as the place to move from"),
-        (("--to", "x.db", "--vector-url", "y.db"), "in Milvus by --vector-url already"),
+        (("--to", "x.db", "--vector-url", "y.db"), "then without --vector-url: library move --to"),
         (("--to", "nowhere"), "must be the address of a Milvus server"),
     ):
         done = inside("library", "move", *arguments, *data)
@@ -184,6 +234,30 @@ def test_the_program_uses_it_and_people_have_their_own(
         assert [info.name for info in services.library.documents()] == ["tower.txt"]
         assert person.library.documents() == [] == person.library.search("tower")
         assert services.library.search("tower")[0].document == "tower.txt"
+
+
+def test_a_question_over_documents_that_are_elsewhere_says_so(
+    tmp_path: Path, folder: Path, scripted: UseScript
+) -> None:
+    home, here = tmp_path / "home", str(tmp_path / "vectors.db")
+    common = ("--data-dir", home, *KEYWORDS_ONLY)
+    scripted(["."])
+    assert inside("ingest", folder / "tower.txt", "--vector-url", here, *common).code == 0
+    settings = Settings(
+        data_dir=home, vector_url=str(tmp_path / "new.db"), embedding_model="none", port=0
+    )
+    services = build_services(settings, engine=ScriptedEngine(lambda prompt, ids: "Yes."))
+    with closing(services):
+        conversation = services.store.create_conversation()
+        (info,) = services.library.documents()
+        services.store.set_documents(conversation.id, [info.id])
+        *_, last = services.chat.reply(conversation.id, "Who paid for the tower?")
+        assert isinstance(last, TurnDone) and last.turn.trace is not None
+        (notice,) = [n for n in last.turn.trace.notices if n.code == "documents_lost"]
+        assert "new.db doesn't hold" in notice.text and "tower.txt" in notice.text
+        assert services.library.ingest(folder / "tower.txt").status == "indexed"
+        assert services.library.store.lost() == Lost()
+        assert services.library.ingest(folder / "tower.txt").status == "unchanged"
 
 
 def test_a_chat_goes_on_without_documents_and_says_so(tmp_path: Path) -> None:

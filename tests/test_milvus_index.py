@@ -267,8 +267,9 @@ def test_lost_rows_are_said(index: MilvusIndex) -> None:
     place = index._catalogue.place(info.id)
     assert place is not None
     index._collections.delete_batch("chunks", place.batch, index._owner)
-    with pytest.raises(RetrievalError, match=r"Parts of “a.txt” are not in Milvus"):
+    with pytest.raises(RetrievalError, match=r"hold the passages of 1 document .*“a.txt”"):
         index.passages(info.id)
+    assert index.lost().ids == (info.id,) == index.lost([info.id]).ids
 
 
 def test_rows_of_a_process_that_died_are_removed(

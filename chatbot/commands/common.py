@@ -15,7 +15,7 @@ from chatbot.errors import ChatbotError, InputError, ModelError
 from chatbot.records import to_plain
 from chatbot.settings import Settings
 from retrieval.pipeline import IngestProgress, Library
-from retrieval.types import IngestReport
+from retrieval.types import IngestReport, RetrievalError
 
 _POLL_S = 0.1
 

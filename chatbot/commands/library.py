@@ -17,6 +17,7 @@ from retrieval.catalogue_numbers import owners_of
 from retrieval.exchange import ExchangeStore
 from retrieval.index import Index
 from retrieval.milvus_exchange import MovableMilvus
+from retrieval.milvus_link import parse_address
 from retrieval.milvus_place import MilvusPlace
 from retrieval.move import MoveReport, check, move
 
@@ -38,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="delete the documents where they were, after the check has passed",
     )
+    parser.add_argument(
+        "--replace-target",
+        action="store_true",
+        help="delete what the target holds and the library that is moved does not",
+    )
     add_json(parser)
 
 
@@ -47,7 +53,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if back and settings.vector_url is None:
         raise InputError(f"For --to {LOCAL}, give --vector-url as the place to move from.")
     if not back and settings.vector_url is not None:
-        raise InputError("The library is in Milvus by --vector-url already; move it back first.")
+        raise InputError(_by_way_of_here(settings, arguments.to))
     url = settings.vector_url.get_secret_value() if settings.vector_url else arguments.to
     passed = True
     with ExitStack() as stack:
@@ -61,7 +67,26 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if passed:
         where = "without --vector-url" if back else "with this address as --vector-url"
         console.note(f"All documents are there; start the program {where} from now on.")
+    removed = passed and arguments.remove_source
+    console.note(
+        "They were deleted where they were."
+        if removed
+        else "They are kept where they were, too; --remove-source deletes them there."
+        if passed
+        else "Where they were, they are kept."
+    )
     return 0 if passed else 1
+
+
+def _by_way_of_here(settings: Settings, target: str) -> str:
+    """How documents get from one address to another."""
+    assert settings.vector_url is not None
+    source = parse_address(settings.vector_url.get_secret_value()).shown
+    return (
+        "The library is in Milvus by --vector-url already; move it back first, then on: "
+        f"library move --to {LOCAL} --vector-url {source}, then without --vector-url: "
+        f"library move --to {parse_address(target).shown}"
+    )
 
 
 def _moved(
@@ -80,6 +105,7 @@ def _moved(
             source,
             target,
             lambda name, done, total: console.progress(f"{done} of {total}: {name}"),
+            replace=arguments.replace_target,
         )
         report = check(source, target, moved=moved)
         if arguments.remove_source and not report.faults:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from types import FrameType
 
+from chatbot.commands.common import note_lost
 from chatbot.console import Console
 from chatbot.engine.base import Engine
 from chatbot.services import build_services
@@ -33,6 +34,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         _failure_told(services.engine, console),
     ):
         services.chat.wake_recall()
+        note_lost(services.library, console)
         # The page's library takes seconds to import: the model loads meanwhile.
         from chatbot.ui.server import serve
 
