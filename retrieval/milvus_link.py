@@ -209,10 +209,8 @@ def _pymilvus() -> tuple[Any, Any]:
 
 def _hold_file(address: Address) -> None:
     try:
-        Path(address.uri).parent.mkdir(parents=True, exist_ok=True)
-        # milvus-lite makes a folder of it, which others on the machine are not to read.
-        if not Path(address.uri).exists():
-            Path(address.uri).mkdir(mode=0o700)
+        if not Path(address.uri).exists():  # a folder, which others are not to read
+            Path(address.uri).mkdir(mode=0o700, parents=True)
     except OSError as error:
         raise RetrievalError(f"The vector file's folder cannot be made ({error}).") from error
     with _files_lock:

@@ -65,7 +65,9 @@ def test_memory_is_shown(piped: Callable[..., Outcome]) -> None:
 
 
 def test_memory_of_a_model_elsewhere_is_the_servers() -> None:
-    text = memory_table(MemoryFigures(process_bytes=1 << 30), {}, is_elsewhere=True)
+    text = memory_table(
+        MemoryFigures(process_bytes=1 << 30, process_peak_bytes=1 << 30), {}, is_elsewhere=True
+    )
     assert "server holds the model" in text and "weights" not in text and "0 MiB" not in text
 
 
