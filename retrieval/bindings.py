@@ -56,10 +56,10 @@ def swaps_in_short(statement: str, keys: Set[str], source: str, keys_in: KeysIn)
 
     Long sentences that stand side by side speak of too many things to be compared so.
     """
-    if not keys or len(list(_words(_TOKEN.findall(statement)))) > 2 * SHORT_WORDS:
+    if not keys or len(list(_words(_TOKEN.findall(statement)))) > SHORT_WORDS + 2:
         return False
     clauses = _clauses(source, keys_in)
-    if sum(len(clause.words) for clause in clauses) > 5 * SHORT_WORDS:
+    if sum(len(clause.words) for clause in clauses) > 4 * SHORT_WORDS:
         return False
     clauses = [clause for clause in clauses if len(clause.words) <= SHORT_WORDS]
     return _swapped(statement, keys, clauses, keys_in)

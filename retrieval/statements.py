@@ -52,14 +52,14 @@ class Statement:
 
 def read_statement(sentence: str, question: str, asked: set[str]) -> Statement:
     text = _LIST_MARK.sub("", _LABEL.sub("", sentence))
-    known = _FRAME | asked
+    known = _FRAME | asked | calendar_in(question)
     quantities = tuple(read_quantities(text))
     asked_numbers = {key for q in read_quantities(question) for key in q.readings}
     counted = _number_words(quantities, known)
     terms = [found for word in _WORD.findall(text) if (found := word_terms(word))]
     # Numbers in words are looked for as numbers, whatever stands for them and their units.
     spoken = NUMBER_TERMS.union(*(word_terms(q.unit_word) for q in quantities if q.unit_word))
-    terms = [found for found in terms if not found <= spoken]
+    terms = [_keyed(found) for found in terms if not found <= spoken]
     numbers = {q.key for q in quantities if not q.soft} - asked_numbers
     keys = names_in(text)
     days = {key for key in keys if DAY_KEY.fullmatch(key)}
@@ -77,6 +77,11 @@ def names_in(text: str) -> set[str]:
     """The terms of the names of a text, and the keys of its months and days of the week."""
     named = {t for name in _NAME.findall(text) for t in content_terms(name)} - NUMBER_TERMS
     return {key_of(name) or name for name in named} | stated_days(text)
+
+
+def _keyed(terms: set[str]) -> set[str]:
+    """A month or a day of the week by its key, which stands for all its forms."""
+    return {key_of(term) or term for term in terms}
 
 
 def _number_words(quantities: Sequence[Quantity], known: Set[str]) -> Iterator[frozenset[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from retrieval.calendar_words import MONTH_NAME, month_number
 from retrieval.number_words import NUMBER_PHRASE, SCALES, SMALL, korean_amount, phrase_value, scaled
@@ -35,6 +35,11 @@ _LETTER_SCALE = re.compile(r" ?(k|m|mn|bn)\b", re.IGNORECASE)
 _SCALE_LETTERS = {"k": "thousand", "m": "million", "mn": "million", "bn": "billion"}
 _RANGE = re.compile(r"(?: ?[-–~] ?| to | or )$")
 _MINUS = re.compile(r"(?:(?<!\d)[ \t(|~:=,][-−–]|\b(?:minus|negative) |영하 ?|마이너스 ?)$")
+_FALLING = re.compile(
+    r"\b(?:below|under|down|f[ae]ll|drop|declin|decreas|loss|lost|los[ei]|reduc|less|discount"
+    r"|deduct|cut|debt)|감소|하락|줄|적자|손실|할인|내려|내렸|떨어|공제|차감",
+    re.IGNORECASE,
+)
 _MONTH_BEFORE = re.compile(rf"(?:\b(?P<name>{MONTH_NAME})\.? (?:the )?|(?P<number>\d{{1,2}})월 ?)$")
 _MONTH_AFTER = re.compile(rf"(?:st|nd|rd|th)?(?: of)? (?P<name>{MONTH_NAME})\b")
 LOOK_BACK = 16
@@ -51,7 +56,8 @@ class Quantity:
     unit: frozenset[str] = frozenset()
     """What its unit may be; empty if there is none that is known."""
     month: int | None = None
-    negative: bool = False
+    negative: bool | None = False
+    """None where words may say so ("5 degrees below zero", "fell by 5 percent")."""
     spelled: bool = False
     """Whether it is written with words."""
     unit_word: str = ""
@@ -72,14 +78,16 @@ def read_quantities(text: str) -> list[Quantity]:
     """The numbers of a text in reading order, a date as its parts. Linear in the text's length."""
     text = unicodedata.normalize("NFKC", text)
     found: list[Quantity] = []
-    spans: list[tuple[int, int]] = []
+    falling = bool(_FALLING.search(text))
     at = 0
     while match := _NUMBER.search(text, at):
+        between = text[at : match.start()]
         quantities, at = _read(text, match)
-        if spans and _RANGE.match(text[spans[-1][1] : match.start()]):
+        if falling:
+            quantities = [replace(q, negative=q.negative or None) for q in quantities]
+        if found and _RANGE.match(between):
             found[-1] = _as_in_range(found[-1], quantities[0])
         found.extend(quantities)
-        spans.append((match.start(), at))
     return found
 
 
@@ -100,7 +108,10 @@ def clash(stated: Sequence[Quantity], known: Sequence[Quantity]) -> bool:
 def _differ(a: Quantity, b: Quantity) -> bool:
     if a.unit and b.unit and a.unit.isdisjoint(b.unit):
         return True
-    return (a.month and b.month and a.month != b.month) or a.negative != b.negative
+    return bool(a.month and b.month and a.month != b.month) or {a.negative, b.negative} == {
+        True,
+        False,
+    }
 
 
 def _read(text: str, match: re.Match[str]) -> tuple[list[Quantity], int]:
@@ -146,7 +157,9 @@ def _figure(text: str, match: re.Match[str]) -> tuple[str, set[str], int]:
     raw = plain(match["figure"])
     scale = _SCALE.match(text, match.end())
     name = scale[1].lower() if scale else ""
-    if not scale and text[: match.start()].rstrip()[-1:] in tuple("$€£¥₩"):
+    if not scale and text[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in tuple(
+        "$€£¥₩"
+    ):
         scale = _LETTER_SCALE.match(text, match.end())
         name = _SCALE_LETTERS[scale[1].lower()] if scale else ""
     if not scale:
