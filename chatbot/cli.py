@@ -14,13 +14,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from chatbot.commands import COMMANDS
 from chatbot.console import Console, quiet_libraries
-from chatbot.errors import ChatbotError, InputError
+from chatbot.errors import ChatbotError, InputError, ModelError, UnknownModelError
 from chatbot.json_logs import log_json
-from chatbot.settings import add_flags, flags_of, load_settings
+from chatbot.model_origin import origin_hint
+from chatbot.settings import Settings, add_flags, flags_of, load_settings
 from retrieval.types import RetrievalError
 
 INTERRUPTED = 130
@@ -49,12 +50,15 @@ def entry() -> NoReturn:
 def main(arguments: Sequence[str], console: Console) -> int:
     """Run one command and return its exit code. Errors of people's making become one line."""
     debug = "--debug" in arguments
+    flags: dict[str, Any] = {}
+    settings: Settings | None = None
     try:
         if arguments and arguments[0] in ("-h", "--help"):
             console.result(_overview())
             return 0
         name, namespace = _parse(arguments)
-        settings = load_settings(flags_of(namespace))
+        flags = flags_of(namespace)
+        settings = load_settings(flags)
         debug = settings.debug
         if settings.log_format == "json":
             log_json(console.err)
@@ -78,7 +82,8 @@ def main(arguments: Sequence[str], console: Console) -> int:
         # The edge of the program: nothing above could act on it.
         if debug:
             traceback.print_exc(file=console.err)
-        console.note(f"chatbot: {_sentence(error)}")
+        origin = origin_hint(settings, flags) if settings and _is_of_model(error) else ""
+        console.note(f"chatbot: {_sentence(error)}{origin}")
         return error.exit_code if isinstance(error, ChatbotError) else 1
 
 
@@ -96,6 +101,9 @@ def _parse(arguments: Sequence[str]) -> tuple[str, argparse.Namespace]:
         allow_abbrev=False,
     )
     importlib.import_module(f"chatbot.commands.{name}").add_arguments(parser)
+    # Only what is the command's own: the settings, which all commands share, would fill a screen.
+    own = parser.format_usage().removeprefix("usage: ").rstrip()
+    parser.usage = f"{own} [settings]".replace("%", "%%")
     add_flags(parser)
     namespace, stray = parser.parse_known_args(rest)
     if stray:
@@ -130,11 +138,18 @@ def _unknown_command(name: str) -> str:
     return f"There is no command '{name}'; {hint}"
 
 
+def _is_of_model(error: Exception) -> bool:
+    return isinstance(error, ModelError | UnknownModelError)
+
+
 def _sentence(error: Exception) -> str:
     if isinstance(error, ChatbotError | RetrievalError):
         return " ".join(str(error).split())
     if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("chatbot"):
-        return f"The package '{error.name}' is missing; run 'pip install -r requirements.txt'."
+        return (
+            f"The package '{error.name}' is missing; run 'make run', which installs what is "
+            "needed, and use .venv/bin/python for commands."
+        )
     if isinstance(error, MemoryError):
         return "The memory of this machine did not suffice; close other programs and try again."
     if isinstance(error, OSError) and error.strerror:

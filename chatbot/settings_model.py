@@ -78,6 +78,6 @@ class ModelSettings(BaseModel):
     )
     tokenizer: str | None = Field(
         None,
-        description="count with this tokenizer instead of the model's (context command only): a "
-        "Hugging Face folder, a tokenizer.json, or Llama 3's tokenizer.model",
+        description="count with this tokenizer instead of the model's (context command, and chats "
+        "with --engine-url): a Hugging Face folder, a tokenizer.json, or Llama 3's tokenizer.model",
     )

@@ -18,7 +18,7 @@ def start() -> None:
         from chatbot.cli import entry
     except ModuleNotFoundError as error:
         sys.exit(
-            f"chatbot: the package '{error.name}' is not installed for this Python; run "
-            "'make run', or 'python -m pip install -r requirements.txt'."
+            f"chatbot: the package '{error.name}' is not installed for this Python; use "
+            ".venv/bin/python (on Windows .venv\\Scripts\\python), which 'make run' sets up."
         )
     entry()

@@ -56,6 +56,11 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     made = add_key(path, arguments.name, user=arguments.user, limits=limits, created=now_text())
     console.result(made)
     console.note("This is the only time that the key is shown; only its hash is kept.")
+    named = f" --api-keys {path}" if settings.api_keys else ""
+    console.note(
+        f"Programs use it as their API key while the page runs with --api{named}; a running server "
+        "takes it at once."
+    )
     return 0
 
 

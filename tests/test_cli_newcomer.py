@@ -1,0 +1,73 @@
+"""What somebody meets who tries the commands for the first time."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import pytest
+from cli import inside
+
+from chatbot.errors import ModelError
+from chatbot.saved_settings import FILE
+
+
+@pytest.fixture
+def no_such_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder whose page has chosen a model that is nowhere."""
+
+    def run(*_: object) -> int:
+        raise ModelError("org/big is not on this machine.")
+
+    monkeypatch.setattr("chatbot.commands.plan.run", run)
+    (tmp_path / FILE).write_text(json.dumps({"model": "org/big"}), encoding="utf-8")
+    return tmp_path
+
+
+def test_a_model_that_was_chosen_on_the_page_is_said_to_be(no_such_model: Path) -> None:
+    told = inside("plan", "--data-dir", no_such_model).err
+    assert told.startswith("chatbot: org/big is not on this machine. The model org/big was chosen")
+    assert str(no_such_model / FILE) in told and "--model demo" in told and told.count("\n") == 1
+
+
+def test_a_model_that_was_named_otherwise_is_not(
+    no_such_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = ("--data-dir", no_such_model)
+    assert "the page" not in inside("plan", *folder, "--model", "org/big").err
+    assert "the page" not in inside("plan", *folder, "--model", "org/other").err
+    monkeypatch.setenv("CHATBOT_MODEL", "org/big")
+    assert "the page" not in inside("plan", *folder).err
+
+
+@pytest.mark.parametrize("command", ["ask", "ingest", "serve"])
+def test_the_help_of_a_command_begins_with_its_own_options(command: str) -> None:
+    shown = inside_help(command)
+    usage = shown[: shown.index("\n\n")]
+    assert usage.endswith("[settings]") and "--temperature" not in usage
+    assert shown.index("options:") < shown.index("\nsettings:") < shown.index("--temperature")
+
+
+def inside_help(command: str) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        inside(command, "-h")
+    return out.getvalue()
+
+
+def test_a_missing_package_names_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object) -> int:
+        raise ModuleNotFoundError("No module named 'faiss'", name="faiss")
+
+    monkeypatch.setattr("chatbot.commands.fetch.run", run)
+    told = inside("fetch").err
+    assert "'faiss'" in told and "make run" in told and ".venv/bin/python" in told
+
+
+def test_a_new_key_says_how_it_is_used(tmp_path: Path) -> None:
+    made = inside("key", "add", "bot", "--data-dir", tmp_path)
+    assert made.code == 0 and "--api;" in made.err and "--api-keys" not in made.err
+    own = inside("key", "add", "bot", "--api-keys", tmp_path / "own.txt")
+    assert f"--api --api-keys {tmp_path / 'own.txt'};" in own.err
