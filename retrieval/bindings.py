@@ -23,7 +23,8 @@ _LABELLED = re.compile(r"([A-Z])[가-힣]")
 _EDGE, _NUMBER = "^", "#"
 SHORT_WORDS = 6
 MAX_CLAUSES = 12
-"""Of longer lists it is not asked which number is whose."""
+MAX_CHARS = 3000
+"""Of longer lists and texts it is not asked which number is whose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,8 @@ def _names_the_other(said: frozenset[str], own: _Clause, other: _Clause) -> bool
 
 def _clauses(source: str, keys_in: KeysIn) -> list[_Clause]:
     """The clauses with keys; what stands before one without any belongs to it."""
+    if len(source) > MAX_CHARS:
+        return []
     cuts = [match.span() for match in _CLAUSE_END.finditer(source)]
     edges = [(0, 0), *cuts, (len(source), len(source))]
     parts = [source[a[1] : b[0]] for a, b in pairwise(edges)]

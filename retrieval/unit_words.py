@@ -50,7 +50,8 @@ _BEFORE = {"$": "dollar", "€": "euro", "£": "sterling", "¥": "yen", "₩": "
 _BEFORE |= {"USD": "dollar", "EUR": "euro", "GBP": "sterling", "JPY": "yen", "KRW": "won"}
 _BEFORE |= {"섭씨": "celsius", "화씨": "fahrenheit"}
 # Between a number and its unit: working days, 영업일.
-_SKIPPED = r"[ -]?(?:(?:business|working|calendar|consecutive|full|whole|more|영업) ?)?"
+_WORDS_SKIPPED = "business working calendar consecutive full whole more 영업"
+_SKIPPED = rf"[ -]?(?:(?:{'|'.join(_WORDS_SKIPPED.split())}) ?)?"
 
 
 def _read(table: str) -> list[tuple[str, re.Pattern[str]]]:
@@ -63,6 +64,8 @@ def _read(table: str) -> list[tuple[str, re.Pattern[str]]]:
 
 
 _AFTER = _read(_UNITS)
+_FIRST = frozenset(form[0].lower() for form in f"{_UNITS} {_WORDS_SKIPPED}".split())
+"""What the word behind a number begins with if it may be a unit; most do not."""
 UNIT_MARK = "unit:"
 """Before the name of a unit among terms, where it stands for all its forms."""
 
@@ -72,7 +75,7 @@ def unit_after(text: str, end: int) -> tuple[frozenset[str], int]:
 
     Empty if none is known.
     """
-    if end >= len(text):
+    if text[end : end + 2].lstrip(" -")[:1].lower() not in _FIRST:
         return frozenset(), end
     found = [(match.end(), name) for name, p in _AFTER if (match := p.match(text, end))]
     longest = max((length for length, _ in found), default=end)
