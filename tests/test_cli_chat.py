@@ -80,6 +80,25 @@ def test_a_missing_file_does_not_keep_the_others_out(
     assert outcome.code == 0
 
 
+def test_documents_of_the_library_are_told_and_added_by_name(
+    piped: Callable[..., Outcome], scripted: UseScript, tmp_path: Path
+) -> None:
+    (tmp_path / "Anna's plan.txt").write_text("The roof is new.", encoding="utf-8")
+    data = ("--data-dir", tmp_path / "data", *KEYWORDS_ONLY)
+    assert inside("ingest", tmp_path / "Anna's plan.txt", *data).code == 0
+    outcome = piped("/documents", "/add Anna's plan.txt", "/documents")
+    assert outcome.code == 0, outcome.err
+    assert "The library has 1 document that this chat does not use (Anna's plan.txt)" in outcome.err
+    assert outcome.err.count("does not use") == 1
+    assert outcome.out.count("Anna's plan.txt  (1 chunk)") == 1
+    scripted([])
+    both = piped('/add "Anna\'s plan.txt" none.txt', "/documents")
+    assert "none.txt; check" in both.err and "Anna's plan.txt  (1 chunk)" in both.out
+    scripted(lambda prompt, ids: "An answer.")
+    asked = inside("ask", "Why?", *data)
+    assert "The library has 1 document, which ask does not read" in asked.err
+
+
 @pytest.mark.parametrize("line", ["/context What?", "/documents", "/add none.txt", "/help"])
 def test_no_conversation_is_kept_before_the_first_question(
     line: str, piped: Callable[..., Outcome]
@@ -118,7 +137,7 @@ def test_a_wrong_command_is_one_sentence_and_the_chat_goes_on(
     line: str, named: str, piped: Callable[..., Outcome]
 ) -> None:
     outcome = piped(line, "Hello?")
-    assert outcome.code == 1
+    assert outcome.code == (0 if line == "/foo" else 1)
     assert outcome.out == "An answer.\n"
     assert named in outcome.err and "Traceback" not in outcome.err
 

@@ -25,7 +25,13 @@ def test_a_question_to_the_demo_model_leaves_only_json_on_stdout(
     assert outcome.code == 0, outcome.err
     (result,) = outcome.lines
     assert result["answer"] and result["best_sentence"]["document"] == "tower.txt"
-    known = ("The model is loading", "Reading the weights", "The documents are in")
+    assert outcome.err.startswith("Reading the documents…\n")
+    known = (
+        "Reading the documents",
+        "The model is loading",
+        "Reading the weights",
+        "The documents are in",
+    )
     assert all(line.startswith(known) for line in outcome.err.splitlines()), outcome.err
 
 

@@ -13,10 +13,12 @@ from chatbot.commands.common import (
     add_json,
     check_paths,
     checked_text,
+    counted,
     note_demo,
     read_documents,
     wait_for_engine,
 )
+from chatbot.commands.library_hints import stored_documents
 from chatbot.commands.replying import follow
 from chatbot.commands.table import sources_text
 from chatbot.console import Console
@@ -38,6 +40,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """Exit code 1 when the reply failed."""
     question = checked_text(arguments.question, "The question")
     check_paths(arguments.documents)
+    console.note("Reading the documents…" if arguments.documents else "Starting the model…")
     with tempfile.TemporaryDirectory(prefix="chatbot-ask-") as folder:
         private = settings.in_folder(Path(folder))
         with closing(build_services(private, progress=console.model_progress)) as services:
@@ -54,6 +57,12 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     else:
         for line in sources_text(turn, listed_by="; --json lists them"):
             console.result(line)
+        stored = 0 if arguments.documents else stored_documents(settings)
+        if stored:
+            console.note(
+                f"The library has {counted(stored, 'document')}, which ask does not read: "
+                "--documents PATH names files, and 'chat' uses the library's by /add NAME."
+            )
     if turn.finish in ("error", "memory"):
         raise EngineError(turn.notices[-1].text)
     return 0

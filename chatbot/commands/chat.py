@@ -7,7 +7,7 @@ import sys
 from contextlib import closing, redirect_stdout
 
 from chatbot.commands.common import note_lost, wait_for_engine
-from chatbot.commands.terminal import Leave, Terminal
+from chatbot.commands.terminal import Leave, NoSuchCommandError, Terminal
 from chatbot.console import Console
 from chatbot.errors import ChatbotError, InputError
 from chatbot.services import build_services
@@ -20,7 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
-    """Exit code 1 when a piped question failed; a person has seen what went wrong.
+    """Exit code 1 when a piped line failed, unless it is a mistyped command; a person has seen
+    what went wrong.
 
     Raises ModelError before the first line is read when the model cannot be loaded.
     """
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
                 terminal.interrupted = True
                 console.note("\nCtrl-C once more, or /quit, leaves.")
             except (ChatbotError, RetrievalError) as error:
-                failed = True
+                failed = failed or not isinstance(error, NoSuchCommandError)
                 console.note(str(error))
     return 1 if failed and not interactive else 0
 

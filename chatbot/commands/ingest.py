@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     there, missing = split_missing(arguments.paths)
     if missing and not there:
         raise InputError(missing[0].text)  # a few missing among others get a line each instead
+    if there:
+        console.note("Reading the documents…")
     make_private(settings.data_dir)
     count = count_with(load_model_tokenizer(settings, progress=console.model_progress))
     with ExitStack() as stack:

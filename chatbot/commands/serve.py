@@ -13,8 +13,9 @@ from types import FrameType
 from chatbot.commands.common import note_lost
 from chatbot.console import Console
 from chatbot.engine.base import Engine
+from chatbot.model_origin import origin_hint
 from chatbot.services import build_services
-from chatbot.settings import Settings
+from chatbot.settings import Settings, flags_of
 
 TERMINATED = 143
 _POLL_S = 0.2
@@ -29,9 +30,10 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _end_tidily)
     logging.getLogger("uvicorn.error").addFilter(_no_cancelled_waits)
+    console.note("Starting the page…")
     with (
         closing(build_services(settings, progress=console.model_progress)) as services,
-        _failure_told(services.engine, console),
+        _failure_told(services.engine, console, origin_hint(settings, flags_of(arguments))),
     ):
         services.chat.wake_recall()
         note_lost(services.library, console)
@@ -43,15 +45,18 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
 
 
 @contextmanager
-def _failure_told(engine: Engine, console: Console) -> Iterator[None]:
-    """Say once on stderr when the model cannot be loaded: not everyone looks at the page first."""
+def _failure_told(engine: Engine, console: Console, origin: str) -> Iterator[None]:
+    """Say once on stderr when the model cannot be loaded: not everyone looks at the page first.
+
+    `origin` says where its name comes from.
+    """
     ended = threading.Event()
 
     def watch() -> None:
         while (status := engine.status).state == "loading" and not ended.wait(_POLL_S):
             pass
         if status.state == "failed":
-            console.note(f"chatbot: {status.message}")
+            console.note(f"chatbot: {status.message}{origin}")
 
     thread = threading.Thread(target=watch, name="load-watch", daemon=True)
     thread.start()

@@ -17,6 +17,7 @@ from chatbot.commands.common import (
     split_missing,
     wait_for_engine,
 )
+from chatbot.commands.library_hints import found_by_name, unused_here
 from chatbot.commands.memory_table import memory_table
 from chatbot.commands.replying import ctrl_c_sets, follow
 from chatbot.commands.table import sources_text, trace_table
@@ -25,7 +26,7 @@ from chatbot.errors import EngineError, InputError
 from chatbot.messages import Conversation, PromptTrace
 from chatbot.records import new_id
 from chatbot.services import Services
-from retrieval.types import Lost
+from retrieval.types import DocumentInfo, Lost
 
 LISTED = 20
 
@@ -36,9 +37,13 @@ HELP = """\
 /context [TEXT]  show the prompt of the last reply, or the one that TEXT would have
 /documents       show the documents of this conversation
 /memory          show what the model, the caches of chats and the process take
-/add PATH...     answer from these files and folders, too
+/add PATH...     answer from these files and folders, or documents of the library, too
 /quit            leave (or Ctrl-D); Ctrl-C stops a reply
 A line that begins with // is a question that begins with /."""
+
+
+class NoSuchCommandError(InputError):
+    """A mistyped command: nothing was asked, and nothing has failed."""
 
 
 class Leave(Exception):
@@ -85,7 +90,9 @@ class Terminal:
         if text.startswith("/") and not text.startswith("//"):
             name, _, rest = text[1:].partition(" ")
             if name not in self._commands:
-                raise InputError(f"There is no command /{name}; /help shows those there are.")
+                raise NoSuchCommandError(
+                    f"There is no command /{name}; /help shows those there are."
+                )
             self._commands[name](rest.strip())
             return
         question = checked_text(text[1:] if text.startswith("//") else text, "The question")
@@ -165,7 +172,8 @@ class Terminal:
 
     def _documents(self, rest: str) -> None:
         ids = self._loaded().document_ids if self._conversation_id else ()
-        infos = [info for info in self._services.library.documents() if info.id in ids]
+        stored = self._services.library.documents()
+        infos = [info for info in stored if info.id in ids]
         lost = self._services.library.store.lost([info.id for info in infos]) if infos else Lost()
         for info in infos:
             about = "not searchable" if info.id in lost.ids else counted(info.chunks, "chunk")
@@ -174,6 +182,9 @@ class Terminal:
             self._console.note(lost.sentence)
         if not infos:
             self._console.note("This conversation has no documents; /add PATH adds some.")
+        unused = unused_here(stored, ids)
+        if unused:
+            self._console.note(unused)
 
     def _memory(self, rest: str) -> None:
         titles = {info.id: info.title for info in self._services.store.list_conversations()}
@@ -182,26 +193,44 @@ class Terminal:
         self._console.result(memory_table(figures, titles, is_elsewhere=is_elsewhere))
 
     def _add(self, rest: str) -> None:
-        try:
-            parts = shlex.split(rest, posix=os.name != "nt")
-        except ValueError as error:
-            raise InputError("A quote is open; write /add 'my report.pdf'.") from error
-        paths = [Path(part.strip("\"'")) for part in parts]
-        if not paths:
+        if not rest:
             raise InputError("Name files or folders, such as /add report.pdf.")
-        there, missing = split_missing(paths)
-        if not there:
-            raise InputError(" ".join(one.text for one in missing))
-        for one in missing:
-            self._console.note(one.text)
-        added = read_documents(self._services.library, there, self._console)
+        stored = self._services.library.documents()
+        # A whole name of the library needs no quotes; a file of that name is newer.
+        named = {} if Path(rest).exists() else found_by_name(stored, rest)
+        added = named or self._read(_paths(rest), stored)
         conversation = self._loaded()
         together = dict.fromkeys((*conversation.document_ids, *added.values()))
         self._services.store.set_documents(conversation.id, list(together))
         self._console.note(f"Added: {', '.join(added)}")
+
+    def _read(self, paths: list[Path], stored: list[DocumentInfo]) -> dict[str, str]:
+        """Documents of the library by their names, files and folders by their paths; ids by name.
+
+        Raises InputError when there is none of them.
+        """
+        there, missing = split_missing(paths)
+        found = {str(one.path): found_by_name(stored, str(one.path)) for one in missing}
+        lost = [one.text for one in missing if not found[str(one.path)]]
+        if not there and len(lost) == len(missing):
+            raise InputError(" ".join(lost))
+        for text in lost:
+            self._console.note(text)
+        added = read_documents(self._services.library, there, self._console) if there else {}
+        for named in found.values():
+            added |= named
+        return added
 
     def _loaded(self) -> Conversation:
         return self._services.store.load(self._conversation())
 
     def _quit(self, rest: str) -> None:
         raise Leave
+
+
+def _paths(rest: str) -> list[Path]:
+    try:
+        parts = shlex.split(rest, posix=os.name != "nt")
+    except ValueError as error:
+        raise InputError("A quote is open; write /add 'my report.pdf'.") from error
+    return [Path(part.strip("\"'")) for part in parts]
