@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from chatbot.line_values import Value, values
 from chatbot.subjects import subject
@@ -110,7 +111,8 @@ def _figures_of_persons(text: str) -> Iterator[tuple[str, Value]]:
     for clause in _clauses(text):
         found = values(clause)
         names = [value.text for value in found if value.kind == "name"]
-        if len(names) == 1:
+        placed = {value.text for value in found if value.of == "place"}
+        if len(names) == 1 and names[0] not in placed:
             yield from ((names[0], value) for value in found if value.kind.startswith("figure "))
 
 
@@ -129,10 +131,19 @@ def _stems(pair: tuple[str, str], flip: bool) -> tuple[str, str]:
     return (second, first) if flip else (first, second)
 
 
-def _clauses(text: str) -> list[str]:
-    return [part.strip() for s in sentences(text) for part in _CLAUSE.split(s) if part.strip()]
+@lru_cache(maxsize=8)
+def said(text: str) -> tuple[str, ...]:
+    """The sentences of a text. Kept for the few texts that many checks compare at a time."""
+    return tuple(sentences(text))
 
 
+@lru_cache(maxsize=8)
+def _clauses(text: str) -> tuple[str, ...]:
+    parts = (part.strip() for s in said(text) for part in _CLAUSE.split(s))
+    return tuple(part for part in parts if part)
+
+
+@lru_cache(maxsize=8)
 def _near(source: str) -> list[str]:
     """Each sentence of the source together with the one before it in the same line."""
     found: list[str] = []

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
+from chatbot.gate_binding import said
 from chatbot.line_values import values
 from chatbot.subjects import subject
 from retrieval.sentences import sentences
@@ -51,15 +53,16 @@ class _Place:
 
 def out_of_place(text: str, source: str) -> Iterator[str]:
     """Figures of a kind and unit that belong to another matter of the source."""
-    places = list(_places(source))
-    for sentence in sentences(text):
+    for sentence in said(text):
         for clause in _CLAUSE.split(sentence):
-            yield from _strangers(clause, places)
+            yield from _strangers(clause, source)
 
 
-def _strangers(clause: str, places: list[_Place]) -> Iterator[str]:
-    terms = _about(clause)
+def _strangers(clause: str, source: str) -> Iterator[str]:
     found = [v for v in values(clause) if v.kind.startswith(_KINDS)]
+    if not found:
+        return
+    terms, places = _about(clause), _places(source)
     kinds = [v.kind for v in found]
     for value in found:
         if kinds.count(value.kind) > 1:
@@ -82,14 +85,19 @@ def _is_of_its_own(place: _Place, figure: str) -> bool:
     return bool(_LABEL.search(before)) and not _CHANGES.search(place.text)
 
 
-def _places(source: str) -> Iterator[_Place]:
+@lru_cache(maxsize=8)
+def _places(source: str) -> tuple[_Place, ...]:
+    return tuple(_each_place(source))
+
+
+def _each_place(source: str) -> Iterator[_Place]:
     lines = [line for line in source.splitlines() if line.strip()]
     # Facts are lines of the turns once more.
     lines = [s for n, s in enumerate(lines) if not any(s in earlier for earlier in lines[:n])]
-    said = [_about(line) for line in lines]
+    about = [_about(line) for line in lines]
     for at, line in enumerate(lines):
         # What is asked and answered is one matter: the whole of the next and the last message.
-        around = frozenset().union(*said[max(0, at - 1) : at + 2])
+        around = frozenset().union(*about[max(0, at - 1) : at + 2])
         parts = [part for part in sentences(line) if part.strip()]
         for n, part in enumerate(parts):
             keys = frozenset((v.kind, v.key) for v in values(part))

@@ -6,11 +6,11 @@ Knows texts only. Refused is only what the source says in the same way of somebo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from chatbot.gate_binding import said
 from chatbot.proper_names import korean_stem
 from chatbot.subjects import subject
-from retrieval.sentences import sentences
 from retrieval.words import content_terms
 
 _KIN = {
@@ -72,40 +72,40 @@ def _kin(text: str) -> Iterator[tuple[str, str]]:
 def _together(source: str, name: str, kin: str) -> bool:
     """Whether the source has any word for `kin` in a sentence that has `name`."""
     words = [w for w, k in (*_KIN.items(), *_KIN_NAMES_KO.items()) if k == kin] or [kin]
-    said = (s.casefold() for s in sentences(source) if name in s)
-    return any(word in s for s in said for word in words)
+    about = (s.casefold() for s in said(source) if name in s)
+    return any(word in s for s in about for word in words)
 
 
 def said_of_another(text: str, source: str) -> Iterator[str]:
     """ "Lena is coeliac" where the source has "Tobias is coeliac" and nothing of it on Lena."""
-    said = sentences(source)
-    known = {pair for s in said for pair in _IS.findall(s)}
+    known = {pair for s in said(source) for pair in _IS.findall(s)}
     for name, quality in dict.fromkeys(_IS.findall(text)):
         others = {n for n, q in known if q == quality} - {name}
-        mine = [s for s in said if name in s]
+        mine = [s for s in said(source) if name in s]
         if mine and others and (name, quality) not in known and not _may_share(mine, quality):
             yield f"{quality}: {name}"
 
 
 def done_by_another(text: str, source: str) -> Iterator[str]:
     """The same in Korean, by the topic of each clause: 수아는 출장이라 where 민수는 출장이라."""
-    named = {name for _, name in _kin(source)}
-    if len(named) < 2 or not re.search("[가-힣]", text):
+    if not _TOPIC_KO.search(text):
         return
-    said = [s for s in sentences(source) if s.strip()]
-    for sentence in sentences(text):
+    named = {name for _, name in _kin(source)}
+    if len(named) < 2:
+        return
+    for sentence in said(text):
         for clause in _CLAUSE_KO.split(sentence):
-            yield from _misplaced(clause, said, named)
+            yield from _misplaced(clause, said(source), named)
 
 
-def _misplaced(clause: str, said: list[str], named: set[str]) -> Iterator[str]:
+def _misplaced(clause: str, known: Sequence[str], named: set[str]) -> Iterator[str]:
     topics = [t for t in _TOPIC_KO.findall(clause) if t in named]
     if len(topics) != 1 or any(other in clause for other in named - set(topics)):
         return
     name = topics[0]
-    mine = [s for s in said if name in s]
+    mine = [s for s in known if name in s]
     for word in subject(clause) - {name}:
-        holders = [s for s in said if word in s]
+        holders = [s for s in known if word in s]
         others = [set(_TOPIC_KO.findall(s)) & named - {name} for s in holders]
         if mine and holders and all(others) and not _may_share(mine, word):
             yield f"{word}: {name}"

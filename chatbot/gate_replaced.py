@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from chatbot.gate_binding import said
 from chatbot.proper_names import korean_stem
 from chatbot.subjects import subject
 from chatbot.words import patterns, word_groups
-from retrieval.sentences import sentences
 from retrieval.words import content_terms
 
 _DENIAL = patterns("denial")
@@ -46,9 +46,9 @@ def put_in_place(text: str, source: str) -> Iterator[str]:
             continue
         known = [bool(one.search(source)) for one in group]
         left_out = [k and not s for k, s in zip(known, stated, strict=True)]
-        for one, said, is_known in zip(group, stated, known, strict=True):
+        for one, is_stated, is_known in zip(group, stated, known, strict=True):
             found = one.search(text)
-            if said and not is_known and any(left_out) and found:
+            if is_stated and not is_known and any(left_out) and found:
                 yield found.group()
 
 
@@ -79,14 +79,13 @@ def near_misses(text: str, source: str) -> Iterator[str]:
 
 def feelings_reversed(text: str, source: str) -> Iterator[str]:
     """What the source only fears or dislikes and the summary likes, or the other way round."""
-    said = sentences(source)
-    for sentence in sentences(text):
+    for sentence in said(text):
         for mine, other in ((_LIKES, _DISLIKES), (_DISLIKES, _LIKES)):
             found = mine.search(sentence)
             if not found or other.search(sentence):
                 continue
             terms = _without_feeling(sentence)
-            shared = [(len(terms & _without_feeling(s)), s) for s in said]
+            shared = [(len(terms & _without_feeling(s)), s) for s in said(source)]
             turned = any(
                 n >= _LEAST_SHARED and other.search(s) and not mine.search(s) for n, s in shared
             )
@@ -100,8 +99,10 @@ def _without_feeling(sentence: str) -> frozenset[str]:
 
 def ability_reversed(text: str, source: str) -> Iterator[str]:
     """ "Greta can come" where the source only has "Greta can't come"."""
-    known = [(a, content_terms(s)) for s in sentences(source) if (a := _abilities(s))]
-    for sentence in sentences(text):
+    if not _ABLE.search(text) and not _UNABLE.search(text):
+        return
+    known = [(a, content_terms(s)) for s in said(source) if (a := _abilities(s))]
+    for sentence in said(text):
         terms = content_terms(sentence)
         for verb, able in _abilities(sentence):
             shared = [(len((words & terms) - {verb}), found) for found, words in known]

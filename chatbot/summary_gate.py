@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from chatbot.figures import dates, numbers
 from chatbot.fold_plan import transcript
@@ -77,7 +78,7 @@ class Source:
     @property
     def is_translated(self) -> bool:
         """The summary is wanted in another language than the turns: words cannot be compared."""
-        return detect(self.text, self.language) != self.language
+        return _detected(self.text, self.language) != self.language
 
     @property
     def all_text(self) -> str:
@@ -121,6 +122,11 @@ def tidy(text: str) -> str:
     """The summary without the model's thoughts before it, a heading or surrounding white space."""
     text = re.sub(r"\s*\n\s*\n\s*", "\n\n", _THOUGHT.sub("", text, count=1).strip())
     return _PREAMBLE.sub("", text, count=1).strip().strip("*").strip()
+
+
+@lru_cache(maxsize=8)
+def _detected(text: str, default: Language) -> Language:
+    return detect(text, default)
 
 
 def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
