@@ -27,6 +27,8 @@ _CLAUSE_END = re.compile(
     r"|(?:(?<=며)|(?<=지만|으나|는데|이고|되고|니라))[ ,]",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(r", (?:which|who|whose|where)\b[^,;]*,", re.IGNORECASE)
+_ANSWER = re.compile(r"^\s*(?:yes|no|네|예|아니요|아니오)[,.!]\s", re.IGNORECASE)
 # Opposites, one pair a line: patterns of the one and the other, with a tab between.
 _OPPOSITES = [
     tuple(re.compile(side, re.IGNORECASE) for side in line.split("\t"))
@@ -60,6 +62,8 @@ def contradicts(statement: str, words: Collection[frozenset[str]], source: str) 
     `words` are the content words of the statement. A statement of few says neither, and a source
     may deny something else in a clause of its own.
     """
+    # What agrees to a question or denies it, says nothing by itself.
+    statement = _ANSWER.sub("", statement)
     words = [word for word in words if not _DENIAL.search(" ".join(word))]
     if len(words) < MIN_DENIED_WORDS:
         return False
@@ -83,7 +87,8 @@ def _denials(text: str) -> int:
 
 def _about(words: Collection[frozenset[str]], source: str) -> list[str]:
     """The clauses of the source that hold most of the words; none if they hold few."""
-    clauses = [clause for clause in _CLAUSE_END.split(source) if clause.strip()]
+    parts = [_ASIDE.sub(" ", source), *_ASIDE.findall(source)]
+    clauses = [c for part in parts for c in _CLAUSE_END.split(part) if c.strip()]
     held = []
     for clause in clauses:
         terms = content_terms(clause)
@@ -91,7 +96,9 @@ def _about(words: Collection[frozenset[str]], source: str) -> list[str]:
     most = max(held, default=0)
     if most < MIN_DENIED_WORDS - 1 or 2 * most < len(words):
         return []
-    return [clause for clause, count in zip(clauses, held, strict=True) if count == most]
+    # A word less may be another form of it.
+    least = max(most - 1, 1)
+    return [clause for clause, count in zip(clauses, held, strict=True) if count >= least]
 
 
 def _opposite(statement: str, source: str) -> bool:

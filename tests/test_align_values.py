@@ -82,6 +82,13 @@ def test_what_is_said_otherwise_is_marked(source: str, reply: str, question: str
             "Anna Keller wrote the plan.",
             "Who wrote it?",
         ),
+        ("The pool is closed today.", "No, the pool is closed today.", "Is the pool open today?"),
+        ("The board, which never met, agreed in May.", "The board agreed in May.", "When?"),
+        (
+            "음식물은 반입할 수 없지만 물은 가능하다.",
+            "물은 반입할 수 있습니다.",
+            "물을 반입할 수 있나?",
+        ),
         (FEES, "The fee in Riga is 47, and in Oslo 31.", "fees?"),
         (GATES, "Gate B opens at 9:30, and gate A at 8:00.", "gates?"),
         ("Ask in March or in May.", "Ask in May.", "When should I ask?"),
