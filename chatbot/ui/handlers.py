@@ -30,13 +30,14 @@ MAX_SYSTEM_CHARACTERS = 20_000
 class Handlers:
     """The events of the page. Keeps nothing of a person but in the desk and the services."""
 
-    def __init__(self, services: Services, inbox: Inbox) -> None:
+    def __init__(self, services: Services, inbox: Inbox, user: str = "") -> None:
+        """`user` is who has logged in; "" where nobody does."""
         self.services = self._services = services
         self._inbox = inbox
         self.desk = Desk()
         self.jobs = IngestJobs(services.library, services.store)
         self._options = Options(services)
-        self.screen = Screen(services, self.desk, self.jobs, self._options)
+        self.screen = Screen(services, self.desk, self.jobs, self._options, user=user)
         self.asks = Asks(services, self.screen)
         self._replies = Replies(services, self.desk, self.jobs, self.screen)
         self._actions: dict[str, Callable[[Call, Tab], Updates]] = {
@@ -46,6 +47,7 @@ class Handlers:
             "setting": self._setting,
             "system": self._system,
             "load": self._load,
+            "use-demo": self._use_demo,
             "switch-dismiss": self._dismiss_switch,
             **ChatActs(services, self.desk, self.screen, inbox).table(),
             **MemoryActs(services, self.desk, self.screen).table(),
@@ -165,14 +167,22 @@ class Handlers:
 
     def _setting(self, call: Call, tab: Tab) -> Updates:
         name, typed = str(call.data.get("name", "")), text_of(call)
-        try:
-            taken = self._options.change(name, typed)
-        except OSError as error:
-            reason = tr(tab.language, "settings.not_saved", reason=error.strerror or error)
-            warn(reason)
-            taken = True
-        refused = {} if taken else {name: typed}
+        refused = {} if self._changed(tab, name, typed) else {name: typed}
         return {"settings": self.screen.settings(tab, refused)}
+
+    def _changed(self, tab: Tab, name: str, typed: str) -> bool:
+        """False for a value that cannot be; one that cannot be kept is told."""
+        try:
+            return self._options.change(name, typed)
+        except OSError as error:
+            warn(tr(tab.language, "settings.not_saved", reason=error.strerror or error))
+            return True
+
+    def _use_demo(self, call: Call, tab: Tab) -> Updates:
+        """The way past a model that cannot be loaded."""
+        if self._options.can_use_demo:
+            self._changed(tab, "model", "demo")
+        return self._load(call, tab)
 
     def _load(self, call: Call, tab: Tab) -> Updates:
         """Load the model again with what was changed; the ticks then tell how far it is."""

@@ -55,6 +55,18 @@ class Options:
         if self._engine and self._engine.switch and not self._engine.switch.is_running:
             self._dismissed = self._engine.switch
 
+    @property
+    def can_use_demo(self) -> bool:
+        """Whether the demo model can take the place of the one in use."""
+        used = self._services.chat.settings
+        return self._engine is not None and used.model != "demo" and used.engine_url is None
+
+    @property
+    def is_saved_model(self) -> bool:
+        """Whether the model in use is the one that was chosen on the page."""
+        used = self._services.chat.settings
+        return read_saved(used.data_dir).get("model") == used.model
+
     def load(self) -> bool:
         """Load the model with what was changed; whether that has begun."""
         if self._engine is None:

@@ -192,6 +192,7 @@
 
   // ---- settings ----
   actions.load = () => act('load', {});
+  actions['use-demo'] = () => act('use-demo', {});
   actions['switch-dismiss'] = () => act('switch-dismiss', {});
   document.addEventListener('change', (event) => {
     const target = event.target;

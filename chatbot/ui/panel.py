@@ -131,8 +131,9 @@ def _left_out_html(language: Language, trace: PromptTrace) -> str:
     return f'<span class="warn" role="status">{text}</span>'
 
 
-def foot_html(language: Language, *, has_login: bool = False) -> str:
-    """At the foot of the side: language, colours, settings, keys, and the way out."""
+def foot_html(language: Language, user: str = "") -> str:
+    """At the foot of the side: language, colours, settings, keys; for a `user` who has logged in
+    also the name, and the way out."""
     options = "".join(
         f'<option value="{code}"{" selected" if code == language else ""}>'
         f"{esc(tr(code, 'language.name'))}</option>"
@@ -140,13 +141,18 @@ def foot_html(language: Language, *, has_login: bool = False) -> str:
     )
     label = esc(tr(language, "settings.language"))
     return (
+        f"{_user_html(language, user) if user else ''}"
         f'<select id="language" data-act="language" aria-label="{label}" title="{label}">'
         f"{options}</select>"
         f"{bar_button(language, 'theme', 'theme', 'settings.theme')}"
         f"{bar_button(language, 'keys', 'help', 'keys.title')}"
         f"{bar_button(language, 'options', 'sliders', 'settings.title')}"
-        f"{_logout_html(language) if has_login else ''}"
+        f"{_logout_html(language) if user else ''}"
     )
+
+
+def _user_html(language: Language, user: str) -> str:
+    return f'<span class="user">{esc(tr(language, "login.as", name=user))}</span>'
 
 
 def _logout_html(language: Language) -> str:

@@ -43,7 +43,7 @@ class People:
             if session and self._tabs.setdefault(session, name) != name:
                 raise InputError("This tab belongs to someone else; reload the page.")
             if name not in self._handlers:
-                self._handlers[name] = Handlers(self._persons.of(name), self._inbox)
+                self._handlers[name] = Handlers(self._persons.of(name), self._inbox, name)
             return self._handlers[name]
 
     def may_listen(self, cookies: str, session: str) -> bool:

@@ -28,11 +28,20 @@ Updates = dict[str, Any]
 class Screen:
     """Reads the services and makes updates of widgets; owns nothing."""
 
-    def __init__(self, services: Services, desk: Desk, jobs: IngestJobs, options: Options) -> None:
+    def __init__(
+        self,
+        services: Services,
+        desk: Desk,
+        jobs: IngestJobs,
+        options: Options,
+        *,
+        user: str = "",
+    ) -> None:
         self._services = services
         self._desk = desk
         self._jobs = jobs
         self._options = options
+        self._user = user
 
     def whole(self, tab: Tab, session: str) -> Updates:
         """Every widget that depends on the tab, its chat or its language."""
@@ -154,7 +163,14 @@ class Screen:
 
     def status(self, tab: Tab) -> str:
         """The strip that tells how far the model is."""
-        return status_html(tab.language, self._services.engine.status, self._options.switch)
+        options = self._options
+        return status_html(
+            tab.language,
+            self._services.engine.status,
+            options.switch,
+            to_demo=options.can_use_demo,
+            is_saved=options.is_saved_model,
+        )
 
     def labels(self, tab: Tab) -> Updates:
         """Everything that depends on the language only."""
@@ -164,9 +180,7 @@ class Screen:
             "upload": panel.upload_html(tab.language, self._services.settings.max_upload_mb),
             "settings": self.settings(tab),
             "search": panel.search_html(tab.language, tab.search),
-            "foot": panel.foot_html(
-                tab.language, has_login=self._services.settings.auth is not None
-            ),
+            "foot": panel.foot_html(tab.language, self._user),
             "tabs": panel.tabs_html(tab.language),
             "status": self.status(tab),
             "words": panel.words_html(tab.language),

@@ -11,9 +11,19 @@ from chatbot.ui.options_html import switch_text
 from chatbot.ui.sentences import in_language
 
 
-def status_html(language: Language, status: EngineStatus, switch: Switch | None = None) -> str:
+def status_html(
+    language: Language,
+    status: EngineStatus,
+    switch: Switch | None = None,
+    *,
+    to_demo: bool = False,
+    is_saved: bool = False,
+) -> str:
     """The strip over the box while the model is not there or another one is being got, and when
-    that has failed; else empty."""
+    that has failed; else empty.
+
+    `to_demo`: the demo model can be taken instead. `is_saved`: the model was chosen on the page.
+    """
     if switch and (switch.is_running or switch.phase == "failed"):
         return _switch_html(language, switch)
     if status.state == "ready":
@@ -22,10 +32,11 @@ def status_html(language: Language, status: EngineStatus, switch: Switch | None 
     percent = f" {100 * share:.0f} %" if share is not None else ""
     progress = _progress_html(share)
     hint = esc(tr(language, f"status.{status.state}_hint"))
+    ways = _ways_html(language, to_demo, is_saved) if status.state == "failed" else ""
     return (
         f'<div class="status {status.state}" role="status"><strong>'
         f"{esc(tr(language, f'status.{status.state}'))}{percent}</strong>"
-        f"<span>{esc(in_language(language, status.message))}</span><span>{hint}</span>"
+        f"<span>{esc(in_language(language, status.message))}</span><span>{hint}</span>{ways}"
         f"{progress if status.state == 'loading' else ''}</div>"
     )
 
@@ -40,6 +51,15 @@ def _switch_html(language: Language, switch: Switch) -> str:
         )
     close = bar_button(language, "switch-dismiss", "close", "document.dismiss")
     return f'<div class="status failed" role="alert"><strong>{text}</strong>{close}</div>'
+
+
+def _ways_html(language: Language, to_demo: bool, is_saved: bool) -> str:
+    """Where a model that failed comes from, and the way past it."""
+    origin = f"<span>{esc(tr(language, 'status.saved_model'))}</span>" if is_saved else ""
+    if not to_demo:
+        return origin
+    button = esc(tr(language, "status.to_demo"))
+    return f'{origin}<button type="button" class="small" data-act="use-demo">{button}</button>'
 
 
 def _progress_html(share: float | None) -> str:
