@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import time
 from pathlib import Path
 
 import pytest
 from cli import inside
 
+from chatbot.engine.base import Engine
+from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.errors import ModelError
 from chatbot.saved_settings import FILE
+from chatbot.services import Services
 
 
 @pytest.fixture
@@ -71,3 +75,21 @@ def test_a_new_key_says_how_it_is_used(tmp_path: Path) -> None:
     assert made.code == 0 and "--api;" in made.err and "--api-keys" not in made.err
     own = inside("key", "add", "bot", "--api-keys", tmp_path / "own.txt")
     assert f"--api --api-keys {tmp_path / 'own.txt'};" in own.err
+
+
+def test_serve_speaks_at_once_and_says_where_its_model_comes_from(
+    no_such_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(handle: LoadHandle) -> Engine:
+        raise ModelError("org/big is not on this machine.")
+
+    def page(services: Services) -> None:
+        end = time.monotonic() + 30
+        while services.engine.status.state == "loading" and time.monotonic() < end:
+            time.sleep(0.01)
+
+    monkeypatch.setattr("chatbot.services.load_engine", lambda settings: LazyEngine(load))
+    monkeypatch.setattr("chatbot.ui.server.serve", page)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    told = inside("serve", "--embedding-model", "none", "--data-dir", no_such_model).err
+    assert told.startswith("Starting the page…\n") and "was chosen in the settings" in told
