@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from chatbot.budget import Allocation, allocate
+from chatbot.fill_up import fill_up
 from chatbot.messages import Dropped, Notice, PromptTrace, Segment
 from chatbot.prompt_pieces import Pieces, PromptRequest, make_pieces
 from chatbot.render import PieceEncoder, PromptParts, render
@@ -39,6 +40,7 @@ def assemble(request: PromptRequest, encoder: PieceEncoder) -> AssembledPrompt:
     """Build the prompt. Raises BudgetError when system text and question alone do not fit."""
     pieces = make_pieces(request, encoder)
     allocation = allocate(request.budget, pieces.candidates)
+    pieces, allocation = fill_up(request, pieces, allocation, encoder)
     parts, chosen = _choose(request, pieces, allocation, encoder)
     rendered = render(parts, encoder.format)
     counted = len(rendered.token_ids)
@@ -54,7 +56,7 @@ def assemble(request: PromptRequest, encoder: PieceEncoder) -> AssembledPrompt:
         segments=rendered.segments,
         dropped=_left_out(request, pieces, allocation),
         query=request.query,
-        notices=(*request.notices, *_notices(request, allocation)),
+        notices=(*request.notices, *_notices(request, pieces, allocation)),
         estimated=encoder.estimates,
     )
     return AssembledPrompt(rendered.token_ids, trace, chosen)
@@ -101,12 +103,16 @@ def is_whole(request: PromptRequest, allocation: Allocation) -> bool:
     return request.whole_scope and complete and bool(request.passages)
 
 
-def _notices(request: PromptRequest, allocation: Allocation) -> tuple[Notice, ...]:
+def _notices(request: PromptRequest, pieces: Pieces, allocation: Allocation) -> tuple[Notice, ...]:
     notices: list[Notice] = []
     if request.budget.reply_shortened:
         tokens = request.budget.reply_tokens
         text = f"The reply may have {tokens} tokens at most, so that the prompt has room."
         notices.append(Notice("reply_shortened", text, {"tokens": tokens}))
+    if pieces.summary is not None and not allocation.summary:
+        tokens = pieces.summary.tokens
+        text = f"The summary of the older turns ({tokens} tokens) has no room in this prompt."
+        notices.append(Notice("summary_left_out", text, {"tokens": tokens}))
     if is_whole(request, allocation):
         notices.append(Notice("documents_whole", "The documents are in the prompt whole."))
     elif request.passages:

@@ -35,6 +35,10 @@ class Excerpt:
     """What the program says of it, such as that it has been corrected."""
     note_of: tuple[str, ...] = ()
     """Ids of other messages whose words the note holds."""
+    later: tuple[str, ...] = ()
+    """What was said since in place of what the excerpt says; the note holds it, too."""
+    marks: tuple[str, str] = ("", "")
+    """What stands before and behind its text where a part of the excerpt is cut off."""
 
     @property
     def text(self) -> str:

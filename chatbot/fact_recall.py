@@ -125,7 +125,8 @@ class FactLines:
             return excerpt
         notes = [prompts.load("fact_later", language, later=line.fact.text) for line in later]
         ids = tuple(line.message.id for line in later if line.message.id != excerpt.message.id)
-        return replace(excerpt, note="; ".join(notes), note_of=ids)
+        texts = tuple(line.fact.text for line in later)
+        return replace(excerpt, note="; ".join(notes), note_of=ids, later=texts)
 
     def excerpt(self, number: int, language: str) -> Excerpt:
         """A line as a recalled excerpt, with a note if it is a correction."""

@@ -151,7 +151,8 @@ class PieceEncoder:
         speaker = one_line(message.name or prompts.load(role, language))
         when = f", {one_line(message.created)}" if message.created else ""
         note = f" ({excerpt.note})" if excerpt.note else ""
-        text = f"[{speaker}{when}] {excerpt.text}{note}\n"
+        before, behind = excerpt.marks
+        text = f"[{speaker}{when}] {before}{excerpt.text}{behind}{note}\n"
         ids = (message.id, *excerpt.note_of)
         piece = self._piece(kind, header + text, message_ids=ids)
         start, end = excerpt.start, excerpt.end

@@ -130,6 +130,7 @@ class MilvusSearch:
 
     def passages(self, document_id: str) -> list[Passage]:
         """All chunks of a document, in order, with score 0."""
+        lacking: list[Place] = []
         for _ in range(TRIES):
             place = self._reading.place(document_id)
             if place is None:
@@ -137,7 +138,8 @@ class MilvusSearch:
             rows = self._rows_of(place)
             if len(rows) == place.n_chunks:
                 return [row.passage(place.id, place.name) for row in rows]
-        raise RetrievalError(self._presence.sentence([place]))
+            lacking = [place]
+        raise RetrievalError(self._presence.sentence(lacking))
 
     def lost(self, document_ids: Sequence[str] | None = None) -> Lost:
         """Which documents (None: of all) have passages that this Milvus does not hold."""
