@@ -58,4 +58,4 @@ def test_names_of_strangers_fill_no_terminal() -> None:
     ],
 )
 def test_addresses_for_other_people(settings: dict[str, object], shown: list[str]) -> None:
-    assert addresses_for_others(Settings(**settings), 80) == shown  # type: ignore[arg-type]
+    assert addresses_for_others(Settings(**settings), 80) == shown

@@ -56,7 +56,7 @@ def test_the_strip_says_where_the_model_comes_from_and_the_way_past_it(
     language: str, words: str
 ) -> None:
     failed = EngineStatus("failed", "It is not there.")
-    shown = status_html(language, failed, to_demo=True, is_saved=True)  # type: ignore[arg-type]
+    shown = status_html(language, failed, to_demo=True, is_saved=True)
     assert 'data-act="use-demo"' in shown and words in shown
     assert shown.count("<span>") == 3
     assert "use-demo" not in status_html("en", failed)
