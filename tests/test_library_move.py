@@ -4,6 +4,7 @@ move goes on, and what did not arrive is seen. And the program as a whole with -
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 from cli import KEYWORDS_ONLY, UseScript, inside
 
+from chatbot.api.files import Shelf
+from chatbot.api.waiting import WaitingFiles
 from chatbot.chat_events import TurnDone
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.operations import readiness
@@ -255,6 +258,10 @@ def test_a_question_over_documents_that_are_elsewhere_says_so(
         assert isinstance(last, TurnDone) and last.turn.trace is not None
         (notice,) = [n for n in last.turn.trace.notices if n.code == "documents_lost"]
         assert "new.db doesn't hold" in notice.text and "tower.txt" in notice.text
+        with ThreadPoolExecutor(1) as readers:
+            waiting = WaitingFiles(tmp_path / "waiting")
+            (file,) = Shelf(services.library, services.store, readers, waiting).all()
+        assert file.status == "error" and file.details == notice.text
         assert services.library.ingest(folder / "tower.txt").status == "indexed"
         assert services.library.store.lost() == Lost()
         assert services.library.ingest(folder / "tower.txt").status == "unchanged"

@@ -92,7 +92,7 @@ class Shelf:
         """All files, oldest first."""
         with self._lock:
             jobs = {name: job.info for name, job in self._jobs.items()}
-        stored = [stored_file(document) for document in self._library.documents()]
+        stored = self._stored(self._library.documents())
         found = {info.id: info for info in stored} | jobs
         return sorted(found.values(), key=lambda info: (info.created, info.id))
 
@@ -105,9 +105,23 @@ class Shelf:
         documents = self._behind(wanted)
         if not documents:
             raise _not_found(wanted)
-        return (
-            stored_file(documents[0]) if is_file(documents[0], wanted) else archive_file(documents)
-        )
+        if is_file(documents[0], wanted):
+            return self._stored(documents[:1])[0]
+        return archive_file(documents)
+
+    def _stored(self, documents: Sequence[DocumentInfo]) -> list[FileInfo]:
+        """The files of documents; those whose passages are gone are no use."""
+        infos = [stored_file(document) for document in documents]
+        try:
+            lost = self._library.store.lost([document.id for document in documents])
+        except RetrievalError:  # a reply says that the place does not answer
+            return infos
+        return [
+            replace(info, status="error", details=lost.sentence)
+            if info.document_id in lost.ids
+            else info
+            for info in infos
+        ]
 
     def _named(self, wanted: str) -> FileInfo:
         """`get` for an id that stands in a request for a reply. Raises ApiError."""
