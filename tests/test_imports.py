@@ -22,9 +22,10 @@ RETRIEVAL_ORDER = (
     "index_exchange", "index", "bm25",
     "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
     "milvus_link", "milvus_tables", "milvus_collections", "milvus_presence", "milvus_search",
-    "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank", "units",
-    "narrow", "context", "number_words", "unit_words", "calendar_words", "values", "places", "statements",
-    "bindings", "polarity", "align", "picture", "unpack", "files", "ingest_reports",
+    "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank",
+    "units", "narrow", "context", "number_words", "unit_words", "calendar_words", "values",
+    "places", "statements", "bindings", "polarity", "align", "picture", "unpack", "files",
+    "ingest_reports",
     "ingest_rules", "ingest", "ingest_archive", "renewal", "pipeline",
 )  # fmt: skip
 
