@@ -97,12 +97,28 @@ def test_what_was_read_and_what_waited_is_read_by_the_next(first: Program, tmp_p
 def test_what_a_killed_process_left_is_read(first: Program, tmp_path: Path) -> None:
     file = first.send("one.txt", "1")
     first.waiting.new_path(".txt").write_text("has not come in completely")
+    assert first.library.begun.wait(30)  # its record was written anew for that
     file.path.parent.rename(tmp_path / DEAD_RUNNER)
     second = Program(tmp_path)
     second.resume()
     assert second.library.read == {"one.txt": "1"}
     second.end()
     assert not (tmp_path / DEAD_RUNNER).exists()
+
+
+def test_a_record_that_was_being_written_is_no_file(
+    first: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = first.send("one.txt", "1")
+    assert first.library.begun.wait(30)
+    monkeypatch.setattr(Path, "replace", lambda self, target: None)  # killed before that
+    first.waiting.begin(file)
+    monkeypatch.undo()
+    file.path.parent.rename(tmp_path / DEAD_RUNNER)
+    second = Program(tmp_path)
+    second.resume()
+    assert second.library.read == {"one.txt": "1"}
+    second.end()
 
 
 def test_what_was_deleted_or_sent_anew_is_not(first: Program, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from chatbot.store_runner import runner_lives, runner_name
 log = logging.getLogger(__name__)
 _RECORD = "~"
 """Ends the name of the file that says what is known of a file; no file that came in ends so."""
+_UNFINISHED = ".part"
+"""Ends the name of a record that is being written; a program may end in the middle of it."""
 _LEFT = "left_"
 
 
@@ -98,7 +100,7 @@ class WaitingFiles:
 
     def _write(self, file: WaitingFile) -> None:
         record = _record_of(file.path)
-        fresh = record.with_name(record.name + _RECORD)
+        fresh = record.with_name(record.name + _UNFINISHED)
         known = {key: value for key, value in asdict(file).items() if key != "path"}
         fresh.write_text(json.dumps(known), encoding="utf-8")
         fresh.replace(record)

@@ -69,6 +69,20 @@ def click_s(tab: Person) -> float:
     return min(times)
 
 
+def stop_s(tab: Person, number: int) -> float:
+    """Seconds from the key to the page that shows that a reply has stopped."""
+    tab.write(f"Write a very long story about a boat and a storm. ({number})")
+    expect(tab.replies).to_have_count(number + 1, timeout=120_000)  # not the reply before
+    expect(tab.last_reply()).to_have_text(re.compile(r"\w+ \w+ \w+"), timeout=120_000)
+    began = time.monotonic()
+    tab.page.keyboard.press("Escape")
+    expect(tab.send_button).to_be_visible()
+    stopped_s = time.monotonic() - began
+    expect(tab.feet).to_have_count(number + 1)
+    expect(tab.feet.last).to_contain_text("Stopped.")
+    return stopped_s
+
+
 def test_the_demo_model_answers_from_a_pdf_whose_page_is_shown(tab: Person) -> None:
     expect(tab.page.locator(".demo-note")).to_contain_text("small English demo model")
     tab.upload(("minutes.pdf", MINUTES))
@@ -96,13 +110,8 @@ def test_stop_takes_effect_within_half_a_second(
     chat.change_settings(usual.model_copy(update={"reply_tokens": 400}))
     try:
         base_s = click_s(tab)
-        tab.write("Write a very long story about a boat and a storm.")
-        expect(tab.last_reply()).to_have_text(re.compile(r"\w+ \w+ \w+"), timeout=120_000)
-        began = time.monotonic()
-        tab.page.keyboard.press("Escape")
-        expect(tab.send_button).to_be_visible()
-        stopped_s = time.monotonic() - began
-        expect(tab.feet.last).to_contain_text("Stopped.")
+        # The least of three: other programs may hold up one of them.
+        stopped_s = min(stop_s(tab, number) for number in range(3))
         print(f"stopped after {stopped_s:.2f} s; a new chat takes {base_s:.2f} s")
         # Half a second; on a slow or busy machine as long as a few other actions.
         assert stopped_s < max(0.5, 5 * base_s)
