@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from chatbot.loopback import is_loopback
 
 
 def is_here(url: str) -> bool:
     """Whether the server of an address is on this machine, where no proxy finds it."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(urlsplit(url).hostname or "")
 
 
 def proxy_hint(url: str) -> str:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from chatbot.api.app import Api
 from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
+from chatbot.loopback import is_loopback
 from chatbot.ui.host_names import Refusals, asked_name
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
 from chatbot.ui.login import LOGIN, LOGOUT, Login
@@ -166,16 +167,6 @@ def require_login(host: str, has_users: bool) -> None:
         "chatbot user add NAME' and --auth FILE; or use --host 127.0.0.1, with a tunnel such as "
         "ssh -L 7860:127.0.0.1:7860 from other machines."
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` is an address of this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _cookies(scope: Scope) -> str:

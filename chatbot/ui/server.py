@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 
 from chatbot.api.app import Api
 from chatbot.errors import SettingsError
+from chatbot.loopback import is_loopback
 from chatbot.operations import check_settings, scratch_folder
 from chatbot.persons import Persons
 from chatbot.services import Services
@@ -31,7 +32,7 @@ from chatbot.ui.mcp import Mcp
 from chatbot.ui.opening import open_server
 from chatbot.ui.page import build_page
 from chatbot.ui.people import People
-from chatbot.ui.security import Guard, is_loopback, require_login
+from chatbot.ui.security import Guard, require_login
 from chatbot.users import read_users
 
 MIB = 1 << 20
