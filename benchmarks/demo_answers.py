@@ -20,8 +20,8 @@ from typing import Any
 
 import prompts
 from chatbot.engine.base import Engine, Finished, SamplingParams
+from chatbot.parts import load_engine
 from chatbot.render import PieceEncoder, PromptParts, render
-from chatbot.services import load_engine
 from chatbot.settings import load_settings
 from retrieval.align import best_sentence
 from retrieval.context import LabelledPassage

@@ -17,6 +17,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ from chatbot.messages import Turn
 from chatbot.services import Services, build_services
 from chatbot.settings import Settings, load_settings
 
-SERVERS = {
+SERVERS: dict[str, Callable[[Path], Start]] = {
     "transformers": transformers_start,
     "llama-cpp": lambda cache: llama_cpp_start(cache, tokenizer=True),
     "llama-cpp-messages": lambda cache: llama_cpp_start(cache, tokenizer=False),

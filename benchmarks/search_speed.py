@@ -60,7 +60,8 @@ class RandomVectors:
 
     def rows(self, count: int) -> Vectors:
         made = self._random.standard_normal((count, self.dimensions), dtype=np.float32)
-        return made / np.linalg.norm(made, axis=1, keepdims=True)
+        made /= np.linalg.norm(made, axis=1, keepdims=True)
+        return made
 
     def count_tokens(self, text: str) -> int:
         return self.real.count_tokens(text)

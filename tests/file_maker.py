@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 IMAGE = "\x00image"  # as the only line of a page: a picture instead of text
@@ -202,7 +202,7 @@ def docx(body: str, **parts: str) -> bytes:
     return archive(files)
 
 
-def archive(files: dict[str, str | bytes]) -> bytes:
+def archive(files: Mapping[str, str | bytes]) -> bytes:
     package = io.BytesIO()
     with zipfile.ZipFile(package, "w", zipfile.ZIP_DEFLATED) as out:
         for name, text in files.items():
