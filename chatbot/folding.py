@@ -1,8 +1,9 @@
 """Folding in the background: when it may run, and how it gives way. Knows no summary.
 
-One worker thread takes conversations in turn. It works only while no reply wants the engine; a
-reply that comes in between stops it, and the conversation is folded later. Until then the next
-turns simply recall what they need.
+One worker thread takes conversations in turn; it ends when there are none for a while, since each
+of hundreds of people has one. It works only while no reply wants the engine; a reply that comes in
+between stops it, and the conversation is folded later. Until then the next turns simply recall what
+they need.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ log = logging.getLogger(__name__)
 FoldOne = Callable[[str, threading.Event], bool]
 """Fold a conversation by one step; whether another is due. Gives up when the event is set."""
 
-IDLE_POLL_S = 0.1
+KEPT_S = 5.0
+"""How long the worker stays with nothing to do."""
 
 
 class Folding:
@@ -84,6 +86,7 @@ class Folding:
             self._stop.set()
             self._changed.notify_all()
             worker = self._worker
+        self._queue.forget(self._wake)
         if worker is not None and worker is not threading.current_thread():
             worker.join()
 
@@ -104,13 +107,22 @@ class Folding:
     def _next(self) -> str | None:
         with self._changed:
             while not self._closed:
-                if self._waiting and self._queue.length == 0:
+                if self._waiting and self._queue.is_empty(otherwise=self._wake):
                     conversation_id, _ = self._waiting.popitem(last=False)
                     self._current = conversation_id
                     self._stop.clear()
                     return conversation_id
-                self._changed.wait(IDLE_POLL_S if self._waiting else None)
+                # What waits is begun by `_wake`: looking again and again, as many workers as there
+                # are people would keep a core busy.
+                if not self._changed.wait(KEPT_S) and not self._waiting:
+                    break
+            self._worker = None
             return None
+
+    def _wake(self) -> None:
+        """Nobody wants the engine any more."""
+        with self._changed:
+            self._changed.notify_all()
 
     def _finish(self, conversation_id: str, more: bool) -> None:
         with self._changed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from chatbot.tally import Tally
@@ -18,6 +18,7 @@ class ReplyQueue:
         self._places = places
         self._changed = threading.Condition()
         self._tickets: list[object] = []
+        self._for_nobody: dict[Callable[[], None], None] = {}
 
     @contextmanager
     def ticket(self) -> Iterator[Ticket]:
@@ -31,6 +32,11 @@ class ReplyQueue:
             with self._changed:
                 self._tickets.remove(ticket)
                 self._changed.notify_all()
+                calls: list[Callable[[], None]] = []
+                if not self._tickets:
+                    calls, self._for_nobody = list(self._for_nobody), {}
+            for call in calls:
+                call()
 
     def position(self, ticket: object) -> int:
         """How many have to finish first; 0: it is this one's turn."""
@@ -47,6 +53,21 @@ class ReplyQueue:
         """How many are being answered or wait."""
         with self._changed:
             return len(self._tickets)
+
+    def is_empty(self, otherwise: Callable[[], None]) -> bool:
+        """Whether nobody is here; if not, `otherwise` is called once as soon as that is so.
+
+        Hundreds of people may wait for this: asking again and again would take a core.
+        """
+        with self._changed:
+            if self._tickets:
+                self._for_nobody[otherwise] = None
+            return not self._tickets
+
+    def forget(self, call: Callable[[], None]) -> None:
+        """Do not call it any more."""
+        with self._changed:
+            self._for_nobody.pop(call, None)
 
     def _position(self, ticket: object) -> int:
         return max(self._tickets.index(ticket) - self._places + 1, 0)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 
 import pytest
 
+from chatbot import folding as module
 from chatbot.errors import EngineError
 from chatbot.folding import Folding
 from chatbot.reply_queue import ReplyQueue
@@ -104,3 +107,42 @@ def test_close_ends_a_running_fold(fold: Fold) -> None:
     folding.close()
     folding.schedule("b")
     assert fold.log == [("a", True)]
+
+
+def test_who_waits_for_the_engine_does_not_ask_all_the_time(fold: Fold) -> None:
+    """With hundreds of people, each with a worker, asking ten times a second takes a core."""
+    asked: list[bool] = []
+
+    class Queue(ReplyQueue):
+        def is_empty(self, otherwise: Callable[[], None]) -> bool:
+            asked.append(super().is_empty(otherwise))
+            return asked[-1]
+
+    fold.release.set()
+    queue = Queue()
+    folding = Folding(queue, fold)
+    with queue.ticket():
+        folding.schedule("a")
+        assert not folding.wait(0.5)
+        assert 1 <= len(asked) <= 2 and not any(asked)
+    assert folding.wait(5)
+    assert fold.log == [("a", False)]
+    folding.close()
+
+
+def test_a_worker_without_work_ends_and_another_one_takes_its_place(
+    fold: Fold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEPT_S", 0.01)
+    fold.release.set()
+    before = threading.active_count()
+    folding = Folding(ReplyQueue(), fold)
+    for _ in range(2):
+        folding.schedule("a")
+        assert folding.wait(5)
+        until_s = time.monotonic() + 5
+        while threading.active_count() > before and time.monotonic() < until_s:
+            time.sleep(0.005)
+        assert threading.active_count() == before
+    assert fold.log == [("a", False)] * 2
+    folding.close()
