@@ -13,12 +13,14 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache, partial
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.util import LRUCache
 
 from chatbot.errors import StoreError
 from chatbot.records import RecordError
@@ -31,6 +33,10 @@ log = logging.getLogger(__name__)
 MakeTables = Callable[[sa.Engine], None]
 BUSY_TIMEOUT_S = 15.0
 LOG_TIMEOUT_MS = 200
+COMPILED_STATEMENTS = 500
+PAGES_KIB = 256
+"""What a connection keeps of its file. Hundreds of people have one each, and a file that is read
+often is in the memory of the system anyway."""
 _WRITES = "chatbot_writes"
 
 
@@ -117,11 +123,32 @@ def _open_sqlite(path: Path, make_tables: MakeTables | None) -> sa.Engine:
         _use_wal(path)
     except sqlite3.Error as error:
         raise StoreError(_sentence(error, where)) from error
+    model = _model_engine()
+    pool = sa.QueuePool(partial(_connect, path), dialect=model.dialect)
     url = sa.URL.create("sqlite", database=str(path))
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+    engine = sa.Engine(pool, model.dialect, url, execution_options=model.get_execution_options())
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+@cache
+def _model_engine() -> sa.Engine:
+    """What the engines of all files have in common: the compiled statements, and what they are
+    compiled for.
+
+    With a file for each of hundreds of people, each would otherwise compile all statements once
+    more, which is most of the work of a first question, and keep 300 KB of them.
+    """
+    model = sa.create_engine("sqlite://", poolclass=sa.StaticPool)
+    model.connect().close()  # The dialect asks for the version once.
+    model.dispose()
+    return model.execution_options(compiled_cache=LRUCache(COMPILED_STATEMENTS))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # The pool gives a connection to one thread at a time.
+    return sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
 
 
 def _refuse_damaged(path: Path, where: str) -> None:
@@ -146,6 +173,7 @@ def _prepare(connection: sqlite3.Connection, _record: object) -> None:
         "synchronous=FULL",
         "fullfsync=ON",  # macOS: also empty the cache of the drive. Nothing elsewhere.
         "secure_delete=ON",  # Deleted chats are overwritten, not only unlinked.
+        f"cache_size=-{PAGES_KIB}",
     ):
         connection.execute(f"PRAGMA {pragma}")
 
