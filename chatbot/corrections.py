@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from chatbot.contrasts import contrast, of_two_subjects
+from chatbot.contrasts import contrast, of_another_person, of_two_subjects
+from chatbot.frames import is_since, without_since
 from chatbot.line_values import (
     changed_values,
     gives_up_old,
@@ -20,6 +21,7 @@ from chatbot.line_values import (
     values,
 )
 from chatbot.negations import denies_something_else, says_opposite
+from chatbot.restated import restated
 from chatbot.subjects import (
     among,
     clause_with,
@@ -38,15 +40,19 @@ _LEAST_SHARE, _LEAST_SHARE_OF_ALL = 0.34, 0.3
 """Of the words of the shorter and of the longer line, so many are common."""
 _WEAK_SHARE, _WEAK_SHARE_OF_ALL = 0.5, 0.4
 """The same of lines that only sound like news: of the shorter line, and of the longer one."""
+_LONGEST = 600
+"""Characters of a line; facts are far shorter."""
 _SHORT_WORDS = 16
 _MOST_OWN_WORDS = 1
 """Beside its value, a line that shares no word with the one before it may have so many."""
 _CUE = patterns("correction")
 _NEWS = patterns("news")
 _ENDS_IT = patterns("ends_it")
+_FOUND_OUT = re.compile(r"\b(?:found|learn(?:ed|t)|confirm(?:s|ed)|show(?:s|ed)) (?:out )?that\b")
 _INSTEAD = patterns("instead")
 _STATES = re.compile(
-    r"\b(?:is|are|was|were|['’]s|costs?|lives?|named?|called|has|have|will be|starts?|leaves?)\b"
+    r"\b(?:is|are|was|were|['’]s|costs?|lives?|named?|called|has|have|will be|starts?|leaves?|ends?"
+    r"|begins?|opens?|closes?|weighs?|meets?|lands?|arrives?|departs?|expires?|charges?|takes?)\b"
     r"|(?:이에요|예요|입니다|이야|이다|거든요?|살아요?|삽니다|있어요?|[했었았혔렸였됐]어요?|[했었았혔렸였됐]습니다)\W*$",
     re.IGNORECASE,
 )
@@ -81,15 +87,34 @@ def find_corrected(line: str, earlier: Sequence[str]) -> Change | None:
     A line that does not sound like a correction only replaces one that says nearly the same with
     one other value; less is asked of it if it sounds like news.
     """
-    if line.rstrip().endswith(("?", "？")):
+    if line.rstrip().endswith(("?", "？")) or len(line) > _LONGEST:
         return None
     for index in range(len(earlier) - 1, -1, -1):
         if says_opposite(line, earlier[index]) and not contrast(line, earlier[index]):
             return Change(index)
-    if not sounds_like_correction(line):
-        change = _restated(line, earlier)
-        return change or (_best(line, earlier, _fit_of_news) if _NEWS.search(line) else None)
-    return _best(line, earlier, _fit)
+    return _by_values(line, earlier) or _by_form(line, earlier)
+
+
+def _by_values(line: str, earlier: Sequence[str]) -> Change | None:
+    """By figures, dates and names, of which one is another."""
+    plain = without_since(line)
+    # "Since Monday" is no value; without one in it the words tell more.
+    plain = line if values(plain) == values(line) else plain
+    if sounds_like_correction(line):
+        return _best(plain, earlier, _fit)
+    change = _restated(plain, earlier)
+    news = _NEWS.search(line) or is_since(line)
+    return change or (_best(plain, earlier, _fit_of_news) if news else None)
+
+
+def _by_form(line: str, earlier: Sequence[str]) -> Change | None:
+    """By what the line says of what, whatever words its value has."""
+    cue = sounds_like_correction(line) or bool(_FOUND_OUT.search(line))
+    for index in range(len(earlier) - 1, -1, -1):
+        found = restated(line, earlier[index], taken_back=cue)
+        if found and not contrast(line, earlier[index]):
+            return Change(index, *found)
+    return None
 
 
 def _best(line: str, earlier: Sequence[str], fit: Fit) -> Change | None:
@@ -110,12 +135,21 @@ def _shares(line: str, old: str) -> tuple[int, float, float]:
     return shared, shared / sizes[0], shared / sizes[1]
 
 
+def _shares_of_clause(line: str, after: str, old: str, before: str) -> tuple[int, float, float]:
+    """The same of the clauses with the values, if these have more in common: people tell why."""
+    whole = _shares(line, old)
+    if max(len(line.split()), len(old.split())) > _SHORT_WORDS:
+        return whole
+    parts = _shares(clause_with(line, after), clause_with(old, before))
+    return parts if parts[1:] > whole[1:] and (parts[0] > 1 or parts[2] == 1) else whole
+
+
 def _fit(line: str, old: str, behind: int) -> float:
     """How well `line` reads as a correction of `old`, `behind` lines before it; 0: not at all."""
-    if not same_owner(line, old):
-        return 0.0
-    shared, share, of_all = _shares(line, old)
     before, after = changed_values(line, old)
+    if not same_owner(line, old) or (before and of_another_person(line, old, after)):
+        return 0.0
+    shared, share, of_all = _shares_of_clause(line, after, old, before)
     if before and gives_up_old(line, old):
         return 4 + share
     if before and share >= _LEAST_SHARE and mentions_old(line, old):
@@ -160,13 +194,13 @@ def _fit_of_news(line: str, old: str, behind: int) -> float:
     """The same for a line with "now" or "these days", which need not take anything back."""
     del behind
     before, after = changed_values(line, old)
-    if not before or not same_owner(line, old):
+    if not before or not same_owner(line, old) or of_another_person(line, old, after):
         return 0.0
     beside = values(value_clause(line, after))
     rivals = [v for v in beside if v.text != after and v.kind in _kinds_of(line, after)]
     if rivals or len(line.split()) > _SHORT_WORDS:
         return 0.0
-    shared, share, of_all = _shares(line, old)
+    shared, share, of_all = _shares_of_clause(line, after, old, before)
     if share < _WEAK_SHARE or of_all < _WEAK_SHARE_OF_ALL:
         return 0.0
     if _apart(clause_with(line, after), clause_with(old, before)):
@@ -194,11 +228,11 @@ def _restated(line: str, earlier: Sequence[str]) -> Change | None:
         least = 0.6 if shared > 1 else 0.8
         if shared < least * max(len(mine), len(theirs), 1) or of_two_things(line, old):
             continue
-        if of_two_subjects(line, old):
+        if of_two_subjects(line, old) or not same_owner(line, old):
             continue
         if len(keys(line) - keys(old)) == 1:  # more are another thing of a series
             change = _change(line, old, index)
-            if change.old:
+            if change.old and not of_another_person(line, old, change.new):
                 return change
     return None
 

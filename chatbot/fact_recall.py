@@ -16,7 +16,7 @@ import numpy as np
 
 import prompts
 from chatbot.excerpts import Excerpt
-from chatbot.facts import Linker, extract_facts, fact_note, fact_spans
+from chatbot.facts import LEAST_ASKED_FOR, Linker, extract_facts, fact_note, fact_spans
 from chatbot.messages import Conversation, Fact, Message, Turn
 from chatbot.relevance import TermIndex
 from chatbot.turn_changes import common_front
@@ -29,8 +29,6 @@ MOST_LINES, LOOKED_AT = 3, 16
 LEAST_COVERAGE, LEAST_COVERAGE_HANGUL = 0.34, 0.15
 """Shares of the question's words, by weight, that a line holds; Korean endings differ more."""
 LEAST_OF_BEST = 0.6
-LEAST_WEIGHT = 1.0
-"""A line need not be worth a place in the list: the question says that it matters."""
 KIN_FACTOR = 0.35
 """What a word of the same matter counts against the word itself."""
 _ASKS = re.compile(
@@ -147,7 +145,7 @@ class FactLines:
         return self._lines[number].fact
 
     def _add(self, position: int, turn: Turn) -> None:
-        for fact in extract_facts([turn], least_weight=LEAST_WEIGHT):
+        for fact in extract_facts([turn], least_weight=LEAST_ASKED_FOR):
             found = self._linker.link(fact)
             spans = fact_spans(turn, found.fact)
             if spans is None:

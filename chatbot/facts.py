@@ -33,6 +33,8 @@ _CLAUSE_END = re.compile(r"[,;:)](?=\s)|\s[–—-]\s|(?<=고|며|서|데|만)(?
 FENCED = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 """A block of code, open or closed."""
 LEAST_WEIGHT = 2.0
+LEAST_ASKED_FOR = 1.0
+"""Of lines that are no fact of the list, but may be asked for or corrected later on."""
 _CORRECTED_WEIGHT = 2.0
 _LEAST_COST = 12
 """Tokens that a line counts for at least, so that crumbs do not win by being short."""

@@ -109,7 +109,7 @@ def latin_words(text: str) -> list[str]:
 
 def korean_stem(word: str) -> str:
     """A Korean word without its particle or a common ending, as far as these can be told."""
-    stem = _KOREAN_ENDING.sub("", word)
+    stem = _KOREAN_ENDING.sub("", word) or word
     return _KOREAN_PARTICLE.sub("", stem) if len(stem) > 2 else stem
 
 

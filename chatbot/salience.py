@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from chatbot.figures import dates, numbers
+from chatbot.frames import is_statement
 from chatbot.line_values import names_day
 from chatbot.proper_names import english_names, identifiers, korean_names
 from chatbot.words import patterns
@@ -21,7 +22,7 @@ _CODE = re.compile(
     r"\w\(\w*\)|[{}]|==|\+=|=>|->|\w_\w+\s?=|^\s*\w+: \S+(?: \S+)?$|^(?:import|def|return|const)\s"
 )
 _QUESTION = re.compile(
-    r"[?？]\s*$|(?:까요|나요|은가요|ㄴ가요|습니까|줘|주세요|줄래|알려줘)[.!?]*\s*$"
+    r"[?？]\s*$|(?:까요|(?<![끝만떠어타생지빛])(?<!\s)(?<!^)나요|은가요|ㄴ가요|습니까|줘|주세요|줄래|알려줘)[.!?]*\s*$"
 )
 _REQUEST = re.compile(
     r"\b(?:can|could|would) you\b|\bhelp me\b|\bhow (?:do|can|should) I\b|도와|알려\s*줘",
@@ -54,6 +55,8 @@ def salience(sentence: str) -> Salience:
         if pattern.search(sentence):
             kinds.add(kind)
     weight = sum(_WEIGHTS[kind] for kind in kinds)
+    if not kinds and is_statement(sentence):
+        weight = 1.0  # too little for the list, but a question may ask for it
     if _PERSONAL.search(sentence):
         weight += 1.0
     if _QUESTION.search(sentence):

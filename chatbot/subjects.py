@@ -20,6 +20,7 @@ _OWNER = re.compile(
     r"\b(?!(?:It|That|Let|There|Here|What|He|She|Who|Where|When|How|This)['’])([A-Z]\w+)['’]s?\b"
     r"|([가-힣]{2,4})(?=의\s|\s?[씨님]의?\s[가-힣])"
 )
+_MINE = re.compile(r"\b(?:my|our)\s|(?:^|\s)(?:제|내|우리)\s", re.IGNORECASE)
 _TOPIC_END = re.compile(
     r"\b(?:is|are|was|were|costs?|lives?|named?|called|has|have|will be|starts?|leaves?)\b"
     r"|(?<=[가-힣])[은는이가](?=\s)",
@@ -27,6 +28,7 @@ _TOPIC_END = re.compile(
 )
 _CLAUSE = re.compile(
     r"[;:,]\s|\s[–—-]\s|\s(?:and|but|so|because|since)\s|(?<=[고서])\s|(?<=는데)\s|(?<=지만)\s"
+    r"|(?<=보니)\s|(?<=더니)\s|(?<=니까)\s"
 )
 _NEIGHBOURS = re.compile(r"(?<![\w'’-])(?=([\w'’-]+) ([\w'’-]+))")
 _BARE = re.compile(r"(?:[은는이가을를의에도와과로만]|에서|까지|부터|[한던된할린운])$")
@@ -98,6 +100,8 @@ def same_owner(line: str, old: str) -> bool:
     mine, theirs = (
         {word for found in _OWNER.findall(text) for word in found if word} for text in (line, old)
     )
+    if mine and not theirs and _MINE.search(old):
+        return any(word in old for word in mine)
     return not mine or not theirs or bool(mine & theirs)
 
 
@@ -111,6 +115,7 @@ def of_two_things(line: str, old: str) -> bool:
     has a word of its own. Nor does "the budget for travel", or "the second van" about "the van"."""
     mine, theirs = subject(topic(line)), subject(topic(old))
     ours, others = subject(line), subject(old)
+    mine, theirs = _told(mine, others), _told(theirs, ours)
     if _numbered_otherwise(line, old):
         return True
     if any(not among(w, others) for w in mine) and any(not among(w, ours) for w in theirs):
@@ -128,6 +133,12 @@ def _numbered_otherwise(line: str, old: str) -> bool:
         for text in (line, old)
     )
     return any(subject(noun) <= subject(old) for _, noun in ours - others if subject(noun))
+
+
+def _told(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+    """Without what only says which kind of value follows, if the other line says nothing of it."""
+    formal = word_set("attributes")
+    return words if others & formal else words - formal
 
 
 def _is_bare(kind: str) -> bool:
@@ -158,6 +169,11 @@ def among(term: str, terms: frozenset[str]) -> bool:
         return True
     if not "가" <= term[0] <= "힣":
         return False
+    # 차가 and 차는: words of one syllable keep some particles.
+    if len(term) == 2 and term[1] in "이가" and term[0] in terms:
+        return True
+    if len(term) == 1 and not terms.isdisjoint({f"{term}이", f"{term}가"}):
+        return True
     return len(term) > 1 and any(
         len(other) > 1 and (other.startswith(term) or term.startswith(other)) for other in terms
     )

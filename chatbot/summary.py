@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from threading import Event
 
 from chatbot.extractive import Embed
-from chatbot.facts import extract_facts, linked
+from chatbot.facts import LEAST_ASKED_FOR, extract_facts, linked
 from chatbot.fold_plan import FoldBackoff, plan_fold
 from chatbot.fold_prompt import summarise_messages, trim_to_cap
 from chatbot.fold_run import FoldRun
@@ -69,7 +69,8 @@ class Folder:
             return None
         state = backoff or FoldBackoff()
         listed = previous.facts if previous else ()
-        found = linked(extract_facts(turns), extract_facts(before), listed)
+        known = extract_facts(before, least_weight=LEAST_ASKED_FOR)
+        found = linked(extract_facts(turns), known, listed)
         run = FoldRun(self._tools, previous, tuple(turns), language, state, stop, found)
         return run.run(max_calls)
 

@@ -3,7 +3,8 @@
 tests/data/corrections.jsonl holds lines of two kinds: {"context": NAME, "lines": [...]}, what was
 said before; and {"context": NAME, "line": TEXT, "corrects": NUMBER of the line or null, "new": the
 words that must be in the list of facts afterwards}. To extend it, add lines. The rules were written
-with the contexts "open ..." in sight; "held ..." were written first and only measured.
+with the contexts "open ..." and "fresh ..., first" in sight; "held ..." and "fresh ..., second"
+were written first and only measured, but for one line of the latter: 동료의 회계사.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from chatbot.facts import extract_facts, linked
 from chatbot.messages import Message, Turn
 
 LIST = Path(__file__).parent / "data" / "corrections.jsonl"
-LEAST = {"held en": 0.82, "held ko": 0.65, "open en": 0.9, "open ko": 0.8, "open ko, second": 0.8}
+LEAST = {"held en": 0.82, "held ko": 0.85, "open en": 0.9, "open ko": 0.8, "open ko, second": 0.8,
+         "fresh en, first": 0.75, "fresh en, second": 0.6,
+         "fresh ko, first": 0.9, "fresh ko, second": 0.75}  # fmt: skip
 """Shares of the corrections that must be linked with the line they correct."""
 MOST_WRONG: dict[str, int] = {}
 """Of the others, so many may be linked with something; of contexts not named here none."""
