@@ -12,6 +12,7 @@ import hmac
 import os
 import re
 import secrets
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -44,6 +45,39 @@ def read_users(path: Path) -> dict[str, str]:
     if not found:
         raise SettingsError(f"There is no user in {path}; add one with 'user add NAME'.")
     return found
+
+
+class UserFile:
+    """The users of a running server; follows the file, so that whoever is removed is out at once.
+
+    While the file cannot be read, nobody gets in: nothing opens by a mistake.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises SettingsError for a file that cannot be read or names nobody."""
+        self._path = path
+        self._lock = threading.Lock()
+        self._users = read_users(path)
+        self._state = self._seen()
+
+    def users(self) -> Mapping[str, str]:
+        """Hashes by names, as the file has them now."""
+        with self._lock:
+            state = self._seen()
+            if state != self._state:
+                try:
+                    self._users = read_users(self._path)
+                except SettingsError:
+                    self._users = {}
+                self._state = state
+            return self._users
+
+    def _seen(self) -> tuple[int, ...] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def add_user(path: Path, name: str, password: str) -> None:

@@ -21,7 +21,7 @@ from chatbot.engine.owned import OwnedEngine
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.errors import InputError, SettingsError
 from chatbot.store import Store
-from chatbot.ui.login import LOGIN, LOGOUT, TRIES
+from chatbot.ui.login import LOGIN
 from chatbot.users import add_user, hash_of, is_right, read_users, write_users
 from tests.browser.person import Site
 from tests.ui.client import call, put, trigger
@@ -92,40 +92,6 @@ def test_short_passwords_and_damaged_files_are_refused(tmp_path: Path) -> None:
     bad.write_text("anna:plain text\n")
     with pytest.raises(SettingsError, match="line 1"):
         read_users(bad)
-
-
-@pytest.mark.parametrize("path", ["/", "/config", "/gradio_api/info", "/gradio_api/queue/data"])
-def test_nobody_gets_in_without_a_login(site: Site, path: str) -> None:
-    with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as stranger:
-        assert stranger.get(path).status_code == 401
-        answer = stranger.get(path, headers={"Accept": "text/html"})
-        assert answer.status_code == 303 and answer.headers["location"] == LOGIN
-        assert put(stranger, "a.txt", b"x").status_code == 401
-        joined = stranger.post("gradio_api/queue/join", json={"data": [""], "fn_index": 0})
-        assert joined.status_code == 401
-        stranger.cookies.set("chat_session", "made-up")
-        assert stranger.get(path).status_code == 401
-        assert "<form" in stranger.get(LOGIN).text
-
-
-def test_wrong_passwords_are_refused_and_then_paused(site: Site) -> None:
-    add_user(site.settings.data_dir / "users.txt", "carl", "a long password")
-    site.restart()
-    with httpx.Client(base_url=site.url, timeout=10, trust_env=False) as client:
-        for _ in range(TRIES):
-            answer = client.post(LOGIN, data={"name": "carl", "password": "wrong"})
-            assert answer.status_code == 401
-        late = client.post(LOGIN, data={"name": "carl", "password": "a long password"})
-        assert late.status_code == 429 and "chat_session" not in client.cookies
-
-
-def test_logging_out_ends_the_session(site: Site) -> None:
-    with log_in(site, "anna") as client:
-        cookies = dict(client.cookies)
-        assert client.get("config").status_code == 200
-        client.post(LOGOUT)
-        client.cookies.update(cookies)
-        assert client.get("config").status_code == 401
 
 
 def test_nobody_reaches_the_chats_documents_and_files_of_another(

@@ -147,7 +147,7 @@ def _notices_html(turn: Turn, language: Language, trace: PromptTrace | None) -> 
             shown.append(notice)
     return "".join(
         f'<p class="notice" data-code="{esc(n.code)}">{icon("info")}'
-        f"<span>{esc(notice_text(language, n))}</span></p>"
+        f"<span>{esc(notice_text(language, n, without_reply=not turn.reply))}</span></p>"
         for n in shown
     )
 

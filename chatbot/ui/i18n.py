@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -28,9 +29,14 @@ def tr(language: Language, key: str, **values: Any) -> str:
     return _filled(table(language)[key], values)
 
 
-def notice_text(language: Language, notice: Notice) -> str:
-    """A notice in the language of the page; its English sentence if it is not in the tables."""
-    template = table(language).get(f"notice.{notice.code}")
+def notice_text(language: Language, notice: Notice, *, without_reply: bool = False) -> str:
+    """A notice in the language of the page; its English sentence if it is not in the tables.
+
+    `without_reply`: nothing came of the turn, so what was done for its reply was only tried.
+    """
+    known = table(language)
+    tried = known.get(f"tried.{notice.code}") if without_reply else None
+    template = tried or known.get(f"notice.{notice.code}")
     if template is None:
         return in_language(language, notice.text)
     try:
@@ -54,7 +60,23 @@ def why_text(language: Language, reason: str) -> str:
     template = table(language).get(f"why.{kind}")
     if template is None:
         return reason
-    return f"{template}: {detail}" if colon else template
+    return f"{template}: {_detail(language, detail)}" if colon else template
+
+
+_TOKENS = re.compile(r"(\d+) of (\d+) tokens")
+_LANGUAGES = re.compile(r"(en|ko|other) instead of (en|ko|other)")
+
+
+def _detail(language: Language, detail: str) -> str:
+    """What stands behind the kind; quoted words stay as they are."""
+    known = table(language)
+    if found := _TOKENS.fullmatch(detail):
+        count, most = map(int, found.groups())
+        return tr(language, "why.# tokens", count=count, most=most)
+    if found := _LANGUAGES.fullmatch(detail):
+        names = [known[f"why.language {code}"] for code in found.groups()]
+        return tr(language, "why.# language", found=names[0], wanted=names[1])
+    return known.get(f"why.detail {detail}", detail)
 
 
 def ladder_text(language: Language, step: str) -> str:

@@ -116,6 +116,7 @@
       if (event.lengthComputable) row.bar.style.width = `${(100 * event.loaded) / event.total}%`;
     };
     request.onload = () => {
+      if (request.getResponseHeader('x-chat-login') === 'needed') localchat.loggedOut();
       let answer = {};
       try { answer = JSON.parse(request.responseText); } catch { /* answered below */ }
       if (request.status === 200 && answer.token) resolve({ token: answer.token });
@@ -347,7 +348,7 @@
 
   // For the second part of the script, and for the page itself.
   window.localchat = {
-    saved, address, word, act, ask, dialog, actions, byId, upload, conversation, download,
+    saved, address, word, act, ask, dialog, actions, byId, upload, conversation, download, setBox,
     trigger: (name, data) => trigger(name, data),
     connect: (send, functions) => { trigger = send; server = functions; },
     onChange: (run) => listeners.push(run),

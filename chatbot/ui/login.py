@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from chatbot.ui.calls import checked_id
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, pick_language, tr
 from chatbot.ui.layout import TITLE
@@ -34,14 +35,18 @@ TRIES, PAUSE_S = 5, 30.0
 @dataclass(frozen=True, slots=True)
 class _Session:
     user: str
+    hashed: str
+    """Of the password it began with; with another one, it is over."""
     since_s: float
 
 
 class Login:
-    """Owns the sessions. `users` are hashes by names; empty means that nobody needs to log in."""
+    """Owns the sessions. `users` gives the hashes by names as they are now; with None nobody needs
+    to log in."""
 
-    def __init__(self, users: Mapping[str, str]) -> None:
-        self._users = dict(users)
+    def __init__(self, users: Callable[[], Mapping[str, str]] | None) -> None:
+        self._users = users or dict
+        self._needed = users is not None
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
         self._wrong: dict[str, tuple[int, float]] = {}
@@ -49,17 +54,20 @@ class Login:
     @property
     def is_needed(self) -> bool:
         """Whether people have to say who they are."""
-        return bool(self._users)
+        return self._needed
 
     def user_of(self, cookies: str) -> str | None:
         """Whose session a Cookie header belongs to; None for nobody's."""
         token = _session_of(cookies)
         with self._lock:
             session = self._sessions.get(token)
-            if session and time.monotonic() - session.since_s > SESSION_S:
+            if session is None:
+                return None
+            if time.monotonic() - session.since_s > SESSION_S:
                 del self._sessions[token]
-                session = None
-        return session.user if session else None
+                return None
+            is_known = self._users().get(session.user) == session.hashed
+            return session.user if is_known else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The form, a try to log in, or the end of a session."""
@@ -74,29 +82,32 @@ class Login:
         if request.url.path == LOGOUT:
             return self._ended(request)
         if request.method != "POST":
-            return HTMLResponse(_form(language), status_code=200)
+            wanted = checked_id(request.query_params.get("c"))
+            return HTMLResponse(_form(language, wanted=wanted), status_code=200)
         body = b""
         async for piece in request.stream():
             body += piece
             if len(body) > MAX_BODY_BYTES:
                 return HTMLResponse(_form(language, "login.wrong"), status_code=413)
         given = parse_qs(body.decode("utf-8", "replace"))
-        name, password = (given.get(key, [""])[0] for key in ("name", "password"))
+        name, password, chat = (given.get(key, [""])[0] for key in ("name", "password", "c"))
+        wanted = checked_id(chat)
         if self._pauses(name):
-            return HTMLResponse(_form(language, "login.pause", name), status_code=429)
+            return HTMLResponse(_form(language, "login.pause", name, wanted), status_code=429)
         # A tenth of a second of work, which must not hold up everybody else.
-        right = await to_thread.run_sync(is_right, self._users, name, password)
+        users = self._users()
+        right = await to_thread.run_sync(is_right, users, name, password)
         if not right:
-            self._note_wrong(name)
-            return HTMLResponse(_form(language, "login.wrong", name), status_code=401)
-        return self._begun(name)
+            self._note_wrong(name, users)
+            return HTMLResponse(_form(language, "login.wrong", name, wanted), status_code=401)
+        return self._begun(name, users[name], wanted)
 
-    def _begun(self, name: str) -> Response:
+    def _begun(self, name: str, hashed: str, wanted: str) -> Response:
         token = secrets.token_urlsafe(32)
         with self._lock:
             self._wrong.pop(name, None)
-            self._sessions[token] = _Session(name, time.monotonic())
-        answer = RedirectResponse("/", status_code=303)
+            self._sessions[token] = _Session(name, hashed, time.monotonic())
+        answer = RedirectResponse(f"/?c={wanted}" if wanted else "/", status_code=303)
         answer.set_cookie(SESSION_COOKIE, token, httponly=True, samesite="strict", path="/")
         return answer
 
@@ -113,10 +124,10 @@ class Login:
             count, last_s = self._wrong.get(name, (0, 0.0))
             return count >= TRIES and time.monotonic() - last_s < PAUSE_S
 
-    def _note_wrong(self, name: str) -> None:
+    def _note_wrong(self, name: str, users: Mapping[str, str]) -> None:
         with self._lock:
             # Made-up names must not fill the memory.
-            if name in self._users:
+            if name in users:
                 count, last_s = self._wrong.get(name, (0, 0.0))
                 fresh = count >= TRIES and time.monotonic() - last_s >= PAUSE_S
                 self._wrong[name] = (1 if fresh else count + 1, time.monotonic())
@@ -130,7 +141,8 @@ def _session_of(cookies: str) -> str:
     return morsel.value if morsel else ""
 
 
-def _form(language: Language, problem: str = "", name: str = "") -> str:
+def _form(language: Language, problem: str = "", name: str = "", wanted: str = "") -> str:
+    """`wanted` is the chat of the address that somebody opened before logging in."""
     told = f'<p role="alert">{esc(tr(language, problem))}</p>' if problem else ""
     label = {key: esc(tr(language, f"login.{key}")) for key in ("title", "name", "password", "go")}
     return (
@@ -138,7 +150,8 @@ def _form(language: Language, problem: str = "", name: str = "") -> str:
         '<meta name="viewport" content="width=device-width"><meta name="color-scheme" '
         f'content="light dark"><title>{label["title"]}</title><style>{_STYLE}</style></head><body>'
         f'<main><p class="brand">{esc(TITLE)}</p><h1>{label["title"]}</h1>{told}'
-        f'<form method="post" action="{LOGIN}"><label>{label["name"]}<input name="name" '
+        f'<form method="post" action="{LOGIN}"><input type="hidden" name="c" value="{esc(wanted)}">'
+        f'<label>{label["name"]}<input name="name" '
         f'value="{esc(name)}" autocomplete="username" required{"" if name else " autofocus"}>'
         f'</label><label>{label["password"]}<input name="password" type="password" '
         f'autocomplete="current-password" required{" autofocus" if name else ""}></label>'

@@ -22,7 +22,7 @@ _WORDS = (
     "edit.send",
     "forget.title", "forget.text", "forget.button", "memory.edit_summary", "memory.edit_fact",
     "memory.add", "memory.delete_text", "side.delete", "source.title",
-    "keys.title", "keys.list", "warn.title",
+    "keys.title", "keys.list", "warn.title", "login.again_title", "login.again_text", "login.go",
 )  # fmt: skip
 
 
@@ -152,7 +152,8 @@ def foot_html(language: Language, user: str = "") -> str:
 
 
 def _user_html(language: Language, user: str) -> str:
-    return f'<span class="user">{esc(tr(language, "login.as", name=user))}</span>'
+    shown = esc(tr(language, "login.as", name=user))
+    return f'<span class="user" data-user="{esc(user)}">{shown}</span>'
 
 
 def _logout_html(language: Language) -> str:

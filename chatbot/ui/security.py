@@ -19,6 +19,7 @@ from chatbot.api.app import Api
 from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
 from chatbot.loopback import is_loopback
+from chatbot.ui.calls import checked_id
 from chatbot.ui.host_names import Refusals, asked_name
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
 from chatbot.ui.login import LOGIN, LOGOUT, Login
@@ -42,6 +43,8 @@ _HEADERS = {
 # The library would compress its three megabytes of scripts anew at each visit, which takes longer
 # than a browser on the same machine takes to read them; it leaves alone what has an encoding.
 _LOCAL_HEADERS = {**_HEADERS, "content-encoding": "identity"}
+# Tells the page's script that it must ask the person to log in.
+_LOGIN_NEEDED = {"x-chat-login": "needed"}
 API = "/v1/"
 _API_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 # Routes of the library that serve or take files, or reach other hosts. The page uses none.
@@ -108,7 +111,8 @@ class Guard:
         elif self._is_stranger(scope):
             await _stranger(scope)(scope, receive, guarded)
         elif not self._may_listen(_cookies(scope), _session(scope)):
-            answer = PlainTextResponse("This tab is another person's.", status_code=403)
+            text = "This tab is another person's."
+            answer = PlainTextResponse(text, status_code=403, headers=_LOGIN_NEEDED)
             await answer(scope, receive, guarded)
         elif scope["path"] == ROUTE:
             await self._upload(scope, receive, guarded)
@@ -183,8 +187,10 @@ def _stranger(scope: Scope) -> Response:
     """Someone who has not logged in: the form for a person, a refusal for a program."""
     wants_page = "text/html" in Headers(scope=scope).get("accept", "")
     if scope["method"] == "GET" and wants_page:
-        return RedirectResponse(LOGIN, status_code=303)
-    return PlainTextResponse("Log in first.", status_code=401)
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        chat = checked_id(query.get("c", [""])[0])
+        return RedirectResponse(f"{LOGIN}?c={chat}" if chat else LOGIN, status_code=303)
+    return PlainTextResponse("Log in first.", status_code=401, headers=_LOGIN_NEEDED)
 
 
 def _is_here(scope: Scope) -> bool:

@@ -33,7 +33,7 @@ from chatbot.ui.opening import open_server
 from chatbot.ui.page import build_page
 from chatbot.ui.people import People
 from chatbot.ui.security import Guard, require_login
-from chatbot.users import read_users
+from chatbot.users import UserFile
 
 MIB = 1 << 20
 
@@ -69,7 +69,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     """
     settings = services.settings
     check_settings(settings)
-    login = Login(read_users(settings.auth) if settings.auth else {})
+    login = Login(UserFile(settings.auth).users if settings.auth else None)
     require_login(settings.host, login.is_needed)
     port = usable_port(settings.host, settings.port if port is None else port)
     scratch = scratch_folder(settings)

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import string
 from typing import get_args
 
 import pytest
 
 from chatbot.attachments import attachment_name
+from chatbot.engine.ladder import step_notice
 from chatbot.messages import (
     Dropped,
     Notice,
     Segment,
 )
 from chatbot.settings import Settings
-from chatbot.ui.i18n import notice_text, pick_language, reason_text, table, tr
+from chatbot.ui.i18n import notice_text, pick_language, reason_text, table, tr, why_text
 from chatbot.ui.options_html import NAMES, Form, options_html
 from chatbot.ui.prompt_html import KINDS, trace_html
+from tests.conftest import ROOT
 from tests.ui.samples import trace
+
+# Where the checks of a summary name what they find, and how.
+GATES = [*(ROOT / "chatbot").glob("gate_*.py"), ROOT / "chatbot" / "summary_gate.py"]
+REASON = re.compile(r"""(?:return |yield |\[)f?"([a-z][a-z ]+?)(?:: [^"]*)?"(?: if|\n| for)""")
 
 
 def test_both_tables_have_the_same_keys_and_blanks() -> None:
@@ -57,6 +64,23 @@ def test_notices_are_translated_and_unknown_ones_keep_their_sentence() -> None:
     assert "1,200" in notice_text("ko", known)
     assert notice_text("ko", Notice("documents_passages", "English.", {})) == "English."
     assert notice_text("ko", Notice("new_code", "English.")) == "English."
+
+
+def test_a_step_without_a_reply_was_only_tried() -> None:
+    step = step_notice("no_cache")
+    assert "this reply was made" in notice_text("en", step)
+    assert "tried" in notice_text("en", step, without_reply=True)
+    assert "해 보았" in notice_text("ko", step, without_reply=True)
+
+
+def test_why_a_summary_was_refused_leaves_only_quoted_words_as_they_are() -> None:
+    assert why_text("ko", "over its cap: 90 of 60 tokens") == "너무 긺: 60 중 90 토큰"
+    assert why_text("ko", "language: en instead of ko") == "다른 언어: 한국어 대신 영어"
+    assert why_text("ko", "did not end by itself: length") == "중간에 끊김: 최대 길이"
+    assert why_text("ko", "invented: Bob") == "대화에 없는 내용: Bob"
+    found = {kind for path in GATES for kind in REASON.findall(path.read_text("utf-8"))}
+    assert {"lost", "role text", "skeleton", "only about the last turn"} <= found
+    assert [kind for kind in found if f"why.{kind}" not in table("ko")] == []
 
 
 def test_a_long_message_gets_a_document_in_its_own_language() -> None:

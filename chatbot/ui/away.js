@@ -1,0 +1,49 @@
+// The page's own script, third part: what happens when the person is no longer logged in, or
+// somebody else has logged in in this browser. The draft is kept for whoever wrote it.
+(() => {
+  'use strict';
+  const { word, dialog, setBox, conversation } = localchat;
+  const KEY = 'localchat.draft';
+  const user = () => {
+    const shown = document.querySelector('#side-foot .user');
+    return shown ? shown.dataset.user : '';
+  };
+  const box = () => document.querySelector('#msg textarea');
+
+  let asking = false;
+  const leave = async () => {
+    if (asking || !user()) return;
+    asking = true;
+    const again = await dialog({ title: word('login.again_title'), text: word('login.again_text'),
+      button: word('login.go'), only: true });
+    asking = false;
+    if (!again) return;
+    const id = conversation();
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify({ user: user(), id, text: box() ? box().value : '' }));
+    } catch { /* private window */ }
+    location.href = `/local/login${id ? `?c=${encodeURIComponent(id)}` : ''}`;
+  };
+  localchat.loggedOut = leave;
+
+  // The library would show the answer's text as an error of its own, and leave its parts unusable.
+  const theirs = window.fetch;
+  window.fetch = async (...given) => {
+    const answer = await theirs(...given);
+    if (answer.headers.get('x-chat-login') !== 'needed') return answer;
+    leave();
+    return new Promise(() => {});
+  };
+
+  const bringBack = () => {
+    if (!user() || !box()) return;
+    let kept = null;
+    try {
+      kept = JSON.parse(sessionStorage.getItem(KEY));
+      sessionStorage.removeItem(KEY);
+    } catch { /* nothing kept */ }
+    if (kept && kept.text && kept.user === user() && kept.id === conversation() && !box().value) setBox(kept.text);
+  };
+  let looked = false;
+  localchat.onChange(() => { if (!looked && user() && box()) { looked = true; bringBack(); } });
+})();
