@@ -10,12 +10,11 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 from chatbot.api.errors import ApiError
+from chatbot.api.mailbox import Mailbox
 from chatbot.api.results import Begun
 from chatbot.chat_events import ChatEvent
-from chatbot.engine.base import TextDelta
 
 Event = Begun | ChatEvent
 Make = Callable[[threading.Event], Iterator[Event]]
@@ -48,19 +47,15 @@ class Runner:
         `make` is called in a thread with an event that tells it to stop. Closing the generator
         sets it. Raises what `make` raises, and ApiError when there are too many replies.
         """
-        loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[Event | _End] = asyncio.Queue()
+        box: Mailbox[Event | _End] = Mailbox(asyncio.get_running_loop())
         stop = self._begin()
-
-        def put(item: Event | _End) -> None:
-            # The loop is closed only when the server ends.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(queue.put_nowait, item)
-
-        self._pool.submit(self._run, make, stop, put)
+        self._pool.submit(self._run, make, stop, box.put)
         try:
             while True:
-                for item in await _next(queue):
+                items = await box.take(SILENCE_S)
+                if not items:
+                    yield None
+                for item in items:
                     if isinstance(item, _End):
                         if item.error is not None:
                             raise item.error
@@ -104,19 +99,3 @@ class Runner:
             with self._lock:
                 self._stops.discard(stop)
             put(_End(error))
-
-
-async def _next(queue: asyncio.Queue[Event | _End]) -> list[Event | _End | None]:
-    """What has come, at least one item; None alone after a silence."""
-    try:
-        async with asyncio.timeout(SILENCE_S):
-            items: list[Event | _End | None] = [await queue.get()]
-    except TimeoutError:
-        return [None]
-    while not queue.empty():
-        item, last = queue.get_nowait(), items[-1]
-        if isinstance(item, TextDelta) and isinstance(last, TextDelta):
-            items[-1] = TextDelta(last.text + item.text)
-        else:
-            items.append(item)
-    return items
