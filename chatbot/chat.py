@@ -206,9 +206,7 @@ class Chat(ChatByHand, ChatInPassing):
         ):
             self._answering.save_unsaved()
             cut_off = self._folding.cancel(conversation_id)
-            if replacing is None:
-                self._fold_job.make_up(conversation_id, cut_off=cut_off)
-            conversation, notices = self._prepare(conversation_id, text, replacing)
+            conversation, notices = self._prepare(conversation_id, text, replacing, cut_off)
             notices = (
                 *window_notices(self._settings, self._engine),
                 *self._fold_job.take_notices(conversation_id),
@@ -238,11 +236,13 @@ class Chat(ChatByHand, ChatInPassing):
             self._folding.schedule(conversation_id)
 
     def _prepare(
-        self, conversation_id: str, text: str, replacing: str | None
+        self, conversation_id: str, text: str, replacing: str | None, cut_off: bool
     ) -> tuple[Conversation, tuple[Notice, ...]]:
         """The conversation as the prompt sees it: before the turns to be replaced; a message that
         does not fit is attached as a document."""
         conversation = self._store.load(conversation_id, before=replacing)
+        if replacing is None and self._fold_job.make_up(conversation, cut_off=cut_off):
+            conversation = self._store.load(conversation_id)
         if self._library is None or self.builder.fits(conversation, text, self.budget()):
             return conversation, ()
         return attach_message(self._library, self._store, conversation, text)

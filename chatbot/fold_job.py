@@ -74,39 +74,47 @@ class FoldJob:
             return self._step(conversation_id, stop)
 
     def _step(self, conversation_id: str, stop: threading.Event) -> bool:
-        more = self._fold(conversation_id, stop)
-        if not more and not stop.is_set() and self._engine.info.keeps_cache:
-            self._warm(self._store.load(conversation_id), stop)
-        if not more and not stop.is_set():
+        conversation = self._store.load(conversation_id)
+        if self._due(conversation) is not None and not stop.is_set():
+            if self._fold(conversation_id, stop):
+                return True
+            conversation = self._store.load(conversation_id)
+        if not stop.is_set() and self._engine.info.keeps_cache:
+            self._warm(conversation, stop)
+            # That takes a while.
+            conversation = self._store.load(conversation_id)
+        if not stop.is_set():
             builder = self._builder()
-            budget = builder.budget(self._window())
-            builder.embed(self._store.load(conversation_id), budget, stop=stop)
-        return more
+            builder.embed(conversation, builder.budget(self._window()), stop=stop)
+        return False
 
-    def make_up(self, conversation_id: str, *, cut_off: bool) -> None:
+    def make_up(self, conversation: Conversation, *, cut_off: bool) -> bool:
         """Fold without a model what questions have kept from being folded, before the next prompt.
 
         Called with each new question; `cut_off` says that it has ended a fold or kept it from
-        beginning. Never raises for a summary: without one the turns are recalled.
+        beginning. Never raises for a summary: without one the turns are recalled. Whether the
+        conversation is to be read again.
         """
         try:
-            if self._is_overdue(conversation_id, cut_off):
-                with self._store.claimed("fold", conversation_id) as is_mine:
+            if self._is_overdue(conversation, cut_off):
+                with self._store.claimed("fold", conversation.id) as is_mine:
                     if is_mine:
-                        self._fold_claimed(conversation_id, threading.Event(), at_once=True)
+                        self._fold_claimed(conversation.id, threading.Event(), at_once=True)
+                return True
         except ChatbotError as error:
             log.warning("Folding at once failed: %s", error)
         except Exception:
             # A fault of ours in a summary must not keep every question from being answered.
             log.exception("Folding at once failed by a fault in the program.")
+        return False
 
-    def _is_overdue(self, conversation_id: str, cut_off: bool) -> bool:
-        if not cut_off:
-            # After a reply that was stopped or failed no fold was scheduled.
-            newest = self._store.last_turns(conversation_id, 1)
-            if not newest or newest[-1].finish in ("stop", "length"):
-                return False
-        if self._due(self._store.load(conversation_id)) is None:
+    def _is_overdue(self, conversation: Conversation, cut_off: bool) -> bool:
+        # After a reply that was stopped or failed no fold was scheduled.
+        newest = conversation.turns[-1:]
+        if not cut_off and (not newest or newest[0].finish in ("stop", "length")):
+            return False
+        conversation_id = conversation.id
+        if self._due(conversation) is None:
             self._cut_off.pop(conversation_id, None)
             return False
         self._cut_off[conversation_id] = self._cut_off.get(conversation_id, 0) + 1
@@ -148,8 +156,6 @@ class FoldJob:
             pass
 
     def _fold(self, conversation_id: str, stop: threading.Event) -> bool:
-        if self._due(self._store.load(conversation_id)) is None or stop.is_set():
-            return False
         with self._store.claimed("fold", conversation_id) as is_mine:
             return is_mine and self._fold_claimed(conversation_id, stop)
 

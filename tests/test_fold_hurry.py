@@ -116,7 +116,7 @@ def test_a_long_chat_is_made_up_for_in_parts(rig: Rig) -> None:
         rig.store.finish_turn(rig.id, replace(turn, finish="stop"))
     covered = []
     for _ in range(8):
-        job.make_up(rig.id, cut_off=True)
+        job.make_up(rig.store.load(rig.id), cut_off=True)
         summary = rig.store.load(rig.id).summary
         covered.append(summary.covers if summary else 0)
     assert covered[0] == 0 < covered[1] < covered[2] <= 58
