@@ -54,10 +54,20 @@ def forget_attached(
 ) -> None:
     """Take the documents that forgotten turns were attached as out of their chat, and out of the
     library; not where a turn of another chat was attached as the same one, or one uses it."""
-    for info in library.documents():
+    for info in library.documents() if names else ():
         if info.name in names:
             used = store.load(conversation_id).document_ids
             store.set_documents(conversation_id, [name for name in used if name != info.id])
-            if not store.is_document_used(info.id) and not store.is_attached(info.name):
-                library.delete(info.id)
-                store.forget_document(info.id)
+    drop_unused(library, store, names)
+
+
+def drop_unused(library: Library | None, store: Store, names: Collection[str]) -> None:
+    """Delete documents of these names that no chat uses and no message is attached as any more."""
+    if library is None or not names:
+        return
+    for info in library.documents():
+        if info.name not in names or store.is_attached(info.name):
+            continue
+        if not store.is_document_used(info.id):
+            library.delete(info.id)
+            store.forget_document(info.id)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 
 from chatbot.answering import Answering
-from chatbot.attachments import attach_message
+from chatbot.attachments import attach_message, drop_unused
 from chatbot.busy import Busy
 from chatbot.chat_by_hand import ChatByHand
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
@@ -168,9 +168,11 @@ class Chat(ChatByHand, ChatInPassing):
         self._engine.forget(conversation_id)
 
     def delete(self, conversation_id: str) -> None:
-        """Delete a conversation with its branches, stopping a reply in it."""
+        """Delete a conversation, its branches, and documents that only its messages became."""
         self.forget(conversation_id)
+        attached = self._store.attached_in(conversation_id)
         self._store.delete(conversation_id)
+        drop_unused(self._library, self._store, attached)
 
     def wait_for_folds(self, timeout_s: float | None = None) -> bool:
         """Wait until no summary is being made. False when the time is up first."""

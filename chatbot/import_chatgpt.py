@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import Any, TypeGuard
 
 from chatbot.errors import InputError
+from chatbot.import_changes import TWICE, Changes, told_of
 from chatbot.import_messages import parse_messages
 from chatbot.messages import Branch, Conversation
 
@@ -43,25 +44,31 @@ def parse_chatgpt(data: object) -> ChatFile:
     Kept are ids, times, titles and all text; what is no text leaves a mark such as "[image]".
     What tools and the model's own thinking wrote stands on the side of the answer, under its
     name; messages that ChatGPT hides from the user are left out. Raises InputError that names
-    the first chat if none can be read.
+    the first chat if none can be read. A message with the id of another one gets a fresh one.
     """
-    found, left_out = [], []
+    found: list[Conversation] = []
+    left_out, changed = list[str](), list[str]()
     for number, chat in enumerate(data if isinstance(data, list) else [data]):
+        title = f" {chat['title']}" if isinstance(chat, dict) and chat.get("title") else ""
+        name = f"[{number}]{title}"
+        changes: Changes = Changes()
         try:
-            found.append(_conversation(chat))
+            found.append(_conversation(chat, changes))
         except InputError as error:
-            title = str(chat.get("title") or "") if isinstance(chat, dict) else ""
-            left_out.append(f"[{number}]{title and ' '}{title}: {error}")
+            left_out.append(f"{name}: {error}")
+        else:
+            changed += [f"{name}: {sentence}" for sentence in told_of(changes)]
     if left_out and not found:
         raise InputError(left_out[0])
-    return ChatFile(tuple(chat for chat in found if chat.turns), tuple(left_out))
+    chats = tuple(chat for chat in found if chat.turns)
+    return ChatFile(chats, tuple(left_out), tuple(changed))
 
 
 def _is_chat(chat: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(chat, dict) and isinstance(chat.get("mapping"), dict)
 
 
-def _conversation(chat: object) -> Conversation:
+def _conversation(chat: object, changes: Changes) -> Conversation:
     if not _is_chat(chat):
         raise InputError("it is no chat of ChatGPT: it has no 'mapping'.")
     nodes = _nodes(chat["mapping"])
@@ -70,6 +77,7 @@ def _conversation(chat: object) -> Conversation:
     if shown not in nodes:
         shown = max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")
     path = list(_path(nodes, shown))[::-1]
+    nodes = _with_own_ids(nodes, path, changes)
     main = _parsed(chat, nodes, path)
     found = (_branch(main, nodes, path, leaf) for leaf in leaves if leaf != shown)
     return replace(main, branches=tuple(branch for branch in found if branch is not None))
@@ -81,6 +89,24 @@ def _nodes(mapping: Mapping[str, object]) -> dict[str, Node]:
         if node is not None and not isinstance(node, dict):
             raise InputError(f"the message {name!r} is no object.")
     return {name: node for name, node in mapping.items() if isinstance(node, dict)}
+
+
+def _with_own_ids(
+    nodes: Mapping[str, Node], path: Sequence[str], changes: Changes
+) -> dict[str, Node]:
+    """The places with an id for each message, none twice; those that are shown keep theirs."""
+    own: dict[str, Node] = dict(nodes)
+    seen: set[str] = set()
+    for name in dict.fromkeys((*path, *nodes)):
+        read = _message(name, nodes[name])
+        fresh = read["id"] if read else ""
+        while fresh in seen:
+            fresh += "'"
+        seen |= {fresh} - {""}
+        if read and fresh != read["id"]:
+            changes[TWICE] += 1
+            own[name] = {**nodes[name], "message": {**nodes[name]["message"], "id": fresh}}
+    return own
 
 
 def _leaves(nodes: Mapping[str, Node]) -> list[str]:

@@ -31,6 +31,8 @@ def read_conversation(path: Path) -> Conversation:
                 log.warning("%s: %s", path, sentence)
             return conversation
         found = parse_chatgpt(data)
+        for sentence in found.changed:
+            log.warning("%s: %s", path, sentence)
         held = len(found.chats) + len(found.left_out)
         if held != 1:
             raise InputError(f"it holds {held} chats; only a file with one can be read here.")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from chatbot import store_queries
+from chatbot.store_branches import family
 from chatbot.store_database import Database
-from chatbot.store_owner import is_mine
+from chatbot.store_owner import is_mine, owns
 from chatbot.store_schema import conversation_documents, conversations
-from chatbot.store_sources import forget_sources
+from chatbot.store_sources import attached_names, forget_sources
 
 
 class DocumentStore:
@@ -43,6 +44,13 @@ class DocumentStore:
         """Whether questions of any chat may use a document."""
         with self._database.read() as connection:
             return store_queries.is_document_used(connection, document_id)
+
+    def attached_in(self, conversation_id: str) -> frozenset[str]:
+        """Names of the documents that messages of a chat and its versions were attached as."""
+        with self._database.read() as connection:
+            if not owns(connection, conversation_id):
+                return frozenset()
+            return attached_names(connection, family(connection, conversation_id))
 
     def is_attached(self, name: str) -> bool:
         """Whether a message of any chat was attached as a document of this name."""

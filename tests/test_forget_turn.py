@@ -169,6 +169,29 @@ def test_a_message_that_became_a_document_is_deleted_with_its_turn(rig: Rig) -> 
     assert rig.store.load(other.id).document_ids == ()
 
 
+def test_a_deleted_chat_takes_the_documents_of_its_messages_along(rig: Rig) -> None:
+    assert rig.library is not None
+    long = f"The code is {SECRET}. " + "Chairs are made of wood and nails. " * 300
+    told = rig.ask(long)
+    rig.edit(told.id, "Never mind the code.")  # another version of the turn still has it
+    other = rig.store.create_conversation()
+    rig.ask(long, other.id)
+    reader = rig.store.create_conversation()
+    [document] = rig.library.documents()
+    rig.store.set_documents(reader.id, [document.id])
+    rig.chat.delete(other.id)
+    assert len(rig.library.documents()) == 1, "the first chat still has it"
+    rig.chat.delete(rig.id)
+    assert len(rig.library.documents()) == 1, "a chat that uses it still does"
+    rig.store.set_documents(reader.id, [])
+    last = rig.store.create_conversation()
+    rig.ask(long, last.id)
+    rig.chat.delete(last.id)
+    assert rig.library.documents() == []
+    assert SECRET.encode().lower() not in data_folder(rig)
+    rig.chat.delete(last.id)
+
+
 def data_folder(rig: Rig) -> bytes:
     files = [path for path in rig.path.parent.rglob("*") if path.is_file()]
     return b"".join(path.read_bytes() for path in files).lower()

@@ -43,6 +43,31 @@ def tree(*nodes: dict[str, Any], current: str | None) -> dict[str, Any]:
     }
 
 
+def test_ids_that_come_again_are_replaced_by_fresh_ones_and_told(tmp_path: Path) -> None:
+    chat = tree(
+        node("u1", "root", "user", "Where to?"),
+        node("a1", "u1", "assistant", "To Busan."),
+        node("a1b", "u1", "assistant", "To Seoul."),
+        node("u2", "a1b", "user", "And then?"),
+        node("a2", "u2", "assistant", "Home."),
+        current="a2",
+    )
+    for name, same in (("a1", "u1"), ("a1b", "u1"), ("a2", "u2")):
+        chat["mapping"][name]["message"]["id"] = same
+    found = parse_chatgpt([chat])
+    [one] = found.chats
+    assert [turn.reply for turn in one.turns] == ["To Seoul.", "Home."]
+    assert [i for turn in one.turns for i in turn.message_ids] == ["u1", "u1'", "u2", "u2'"]
+    [branch] = one.branches
+    assert branch.turns[0].reply == "To Busan."
+    assert found.left_out == ()
+    assert found.changed == (
+        "[0] 서울 여행: Messages with the id of an earlier one have a new id: 3.",
+    )
+    with Store(tmp_path / "chats.db") as store:
+        assert len(store.import_conversation(one).turns) == 2
+
+
 def trip() -> dict[str, Any]:
     hidden = {"metadata": {"is_visually_hidden_from_conversation": True}}
     image = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}
