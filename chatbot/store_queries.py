@@ -28,6 +28,22 @@ from chatbot.store_schema import (
 from chatbot.store_summaries import current_summary, insert_fold_decisions, insert_summary
 from chatbot.store_turns import insert_turns, load_turns, no_such_turn, pieces
 
+# What every question runs is built once: building a statement takes as long as running it.
+_HERE = sa.and_(
+    conversations.c.id == sa.bindparam("chat"),
+    conversations.c.owner == sa.bindparam("whose"),
+    conversations.c.branch_of.is_(None),
+)
+_HEAD = sa.select(conversations).where(_HERE)
+_LOCKED = _HEAD.with_for_update()
+_UPDATE = sa.update(conversations).where(_HERE)
+_DOCUMENTS = (
+    sa.select(conversation_documents.c.document_id)
+    .where(conversation_documents.c.conversation_id == sa.bindparam("chat"))
+    .where(conversation_documents.c.enabled.is_(sa.true()))
+    .order_by(conversation_documents.c.position)
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
@@ -48,7 +64,7 @@ def load_conversation(
     Turns that were known with the same finish are not read again. Raises InputError if there is
     no conversation of this id.
     """
-    head = connection.execute(_head(connection, conversation_id)).first()
+    head = connection.execute(_HEAD, _place(connection, conversation_id)).first()
     if head is None:
         raise InputError(unknown_conversation(conversation_id))
     known = load_turns(connection, conversation_id, known, edits=head.edits)
@@ -107,7 +123,7 @@ def lock_conversation(connection: sa.Connection, conversation_id: str) -> sa.Row
 
     Raises InputError if there is none of this id.
     """
-    head = connection.execute(_head(connection, conversation_id).with_for_update()).first()
+    head = connection.execute(_LOCKED, _place(connection, conversation_id)).first()
     if head is None:
         raise InputError(unknown_conversation(conversation_id))
     return head
@@ -115,16 +131,13 @@ def lock_conversation(connection: sa.Connection, conversation_id: str) -> sa.Row
 
 def lock_if_there(connection: sa.Connection, conversation_id: str) -> bool:
     """`lock_conversation`, but False if there is none of this id."""
-    return (
-        connection.execute(_head(connection, conversation_id).with_for_update()).first() is not None
-    )
+    return connection.execute(_LOCKED, _place(connection, conversation_id)).first() is not None
 
 
 def update_conversation(connection: sa.Connection, conversation_id: str, values: Row) -> None:
     """Change columns of a conversation. Raises InputError if there is none of this id."""
-    here = sa.and_(conversations.c.id == conversation_id, conversations.c.branch_of.is_(None))
-    mine = sa.and_(here, is_mine(connection))
-    if connection.execute(sa.update(conversations).where(mine).values(values)).rowcount == 0:
+    given = values | _place(connection, conversation_id)
+    if connection.execute(_UPDATE, given).rowcount == 0:
         raise InputError(unknown_conversation(conversation_id))
 
 
@@ -195,13 +208,9 @@ def unknown_conversation(conversation_id: str) -> str:
     return f"There is no conversation {conversation_id!r}; it may have been deleted."
 
 
-def _head(connection: sa.Connection, conversation_id: str) -> sa.Select[Any]:
-    here = sa.and_(conversations.c.id == conversation_id, is_mine(connection))
-    return sa.select(conversations).where(here, conversations.c.branch_of.is_(None))
+def _place(connection: sa.Connection, conversation_id: str) -> dict[str, str]:
+    return {"chat": conversation_id, "whose": owner_of(connection)}
 
 
 def _documents(connection: sa.Connection, conversation_id: str) -> tuple[str, ...]:
-    table = conversation_documents
-    mine = sa.and_(table.c.conversation_id == conversation_id, table.c.enabled.is_(sa.true()))
-    chosen = sa.select(table.c.document_id).where(mine).order_by(table.c.position)
-    return tuple(connection.scalars(chosen))
+    return tuple(connection.scalars(_DOCUMENTS, {"chat": conversation_id}))

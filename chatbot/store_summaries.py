@@ -12,6 +12,14 @@ from chatbot.records import from_json, to_json
 from chatbot.store_rows import SUMMARY_COLUMNS, summary_of, summary_row
 from chatbot.store_schema import conversations, fold_decisions, summaries, turns
 
+# Every question runs it: building a statement takes as long as running it.
+_NEWEST = (
+    sa.select(*SUMMARY_COLUMNS)
+    .where(summaries.c.conversation_id == sa.bindparam("chat"), summaries.c.valid.is_(sa.true()))
+    .order_by(summaries.c.version.desc())
+    .limit(1)
+)
+
 
 def turn_at(connection: sa.Connection, conversation_id: str, number: int) -> str | None:
     """The id of a turn by its number, which counts from 0; places may have gaps."""
@@ -70,9 +78,6 @@ def fold_decisions_of(connection: sa.Connection, conversation_id: str) -> tuple[
 def current_summary(
     connection: sa.Connection, conversation_id: str, *, most_turns: int | None = None
 ) -> RollingSummary | None:
-    mine = sa.and_(summaries.c.conversation_id == conversation_id, summaries.c.valid.is_(sa.true()))
-    if most_turns is not None:
-        mine = sa.and_(mine, summaries.c.covers <= most_turns)
-    chosen = sa.select(*SUMMARY_COLUMNS).where(mine).order_by(summaries.c.version.desc())
-    row = connection.execute(chosen.limit(1)).first()
+    chosen = _NEWEST if most_turns is None else _NEWEST.where(summaries.c.covers <= most_turns)
+    row = connection.execute(chosen, {"chat": conversation_id}).first()
     return None if row is None else summary_of(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -19,6 +20,35 @@ from chatbot.store_schema import traces, turns
 _IDS_AT_ONCE = 500
 _MARK = "\x1f"
 
+# What every question runs is built once: building a statement takes as long as running it.
+_CHAT = turns.c.conversation_id == sa.bindparam("chat")
+_TURN = turns.c.id == sa.bindparam("turn")
+_IN_ORDER = (
+    sa.select(turns.c.id, turns.c.finish, turns.c.position).where(_CHAT).order_by(turns.c.position)
+)
+_RUNNERS = (
+    sa.select(turns.c.runner)
+    .where(_CHAT, turns.c.finish == "running", turns.c.runner.is_not(None))
+    .where(turns.c.runner != sa.bindparam("mine"))
+    .distinct()
+)
+_NEWEST = sa.select(sa.func.max(turns.c.position)).where(_CHAT)
+_FINISH = sa.select(turns.c.finish).where(_TURN)
+_OF_TURN = sa.delete(traces).where(traces.c.turn_id == sa.bindparam("turn"))
+_REPLACE = sa.update(turns).where(_TURN, _CHAT)
+
+
+def _in_brief(*, is_sorted: bool) -> sa.Select[Any, Any]:
+    """Ids and ends of all turns as one text in place of thousands of rows, since mostly nothing
+    has changed; and how many there are. SQLite takes the rows as the inner statement gives them."""
+    inner = _IN_ORDER.subquery()
+    joined = sa.func.aggregate_strings(inner.c.id + ":" + inner.c.finish, _MARK)
+    brief = joined.aggregate_order_by(inner.c.position) if is_sorted else joined
+    return sa.select(brief, sa.func.count())
+
+
+_BRIEF = {is_sorted: _in_brief(is_sorted=is_sorted) for is_sorted in (False, True)}
+
 
 def load_turns(
     connection: sa.Connection, conversation_id: str, known: Known, *, edits: int
@@ -29,21 +59,15 @@ def load_turns(
     """
     if known.edits != edits:
         known = Known(edits=edits)
-    mine = turns.c.conversation_id == conversation_id
-    columns = (turns.c.id, turns.c.finish, turns.c.position)
-    chosen = sa.select(*columns).where(mine).order_by(turns.c.position)
-    inner = chosen.subquery()
-    # One text in place of thousands of rows, since mostly nothing has changed.
-    joined = sa.func.aggregate_strings(inner.c.id + ":" + inner.c.finish, _MARK)
-    # SQLite takes the rows as the inner statement gives them.
-    brief = joined.aggregate_order_by(inner.c.position) if is_postgres(connection) else joined
-    mark, n_turns = connection.execute(sa.select(brief, sa.func.count())).one()
+    chat = {"chat": conversation_id}
+    mark, n_turns = connection.execute(_BRIEF[is_postgres(connection)], chat).one()
     if mark is not None and mark == known.mark:
         return known
     parts = [part.rpartition(":") for part in (mark or "").split(_MARK) if part]
     places = [(id_, finish) for id_, _, finish in parts]
     if len(parts) != n_turns:  # An id from elsewhere holds the mark itself.
-        mark, places = "", [(row.id, row.finish) for row in connection.execute(chosen)]
+        mark, places = "", [(row.id, row.finish) for row in connection.execute(_IN_ORDER, chat)]
+    mine = turns.c.conversation_id == conversation_id
     return Known(mark or "", _read(connection, mine, places, known), edits)
 
 
@@ -84,21 +108,19 @@ def append_turn(
 ) -> None:
     """Put a running turn at the end of a conversation that is locked, or in the place of others."""
     if position is None:
-        mine = turns.c.conversation_id == conversation_id
-        newest = connection.scalar(sa.select(sa.func.max(turns.c.position)).where(mine))
+        newest = connection.scalar(_NEWEST, {"chat": conversation_id})
         position = 0 if newest is None else newest + 1
     place = {"position": position, "runner": runner}
     row = turn_row(turn) | {"id": turn.id, "conversation_id": conversation_id} | place
-    connection.execute(sa.insert(turns).values(row))
+    connection.execute(sa.insert(turns), row)
 
 
 def replace_turn(connection: sa.Connection, conversation_id: str, turn: Turn) -> bool:
     """Write a finished turn over the running one, with its trace. False if it is not there."""
-    here = sa.and_(turns.c.id == turn.id, turns.c.conversation_id == conversation_id)
-    values = turn_row(turn) | {"runner": None}
-    if connection.execute(sa.update(turns).where(here).values(values)).rowcount == 0:
+    here = {"turn": turn.id, "chat": conversation_id}
+    if connection.execute(_REPLACE, turn_row(turn) | {"runner": None} | here).rowcount == 0:
         return False
-    connection.execute(sa.delete(traces).where(traces.c.turn_id == turn.id))
+    connection.execute(_OF_TURN, {"turn": turn.id})
     insert_traces(connection, [turn])
     return True
 
@@ -132,15 +154,12 @@ def interrupt(connection: sa.Connection, names: Sequence[str]) -> None:
 
 def others_running(connection: sa.Connection, conversation_id: str, runner: str) -> Sequence[str]:
     """Who else is making a reply in a conversation, or was when it died."""
-    mine = sa.and_(turns.c.conversation_id == conversation_id, turns.c.finish == "running")
-    others = sa.and_(mine, turns.c.runner.is_not(None), turns.c.runner != runner)
-    return connection.scalars(sa.select(turns.c.runner).where(others).distinct()).all()
+    return connection.scalars(_RUNNERS, {"chat": conversation_id, "mine": runner}).all()
 
 
 def is_running(connection: sa.Connection, turn_id: str) -> bool:
     """Whether a turn has not been finished yet."""
-    chosen = sa.select(turns.c.finish).where(turns.c.id == turn_id)
-    return connection.scalar(chosen) in ("running", None)
+    return connection.scalar(_FINISH, {"turn": turn_id}) in ("running", None)
 
 
 def traces_of(connection: sa.Connection, conversation_id: str) -> dict[str, PromptTrace]:
