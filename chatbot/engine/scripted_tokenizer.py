@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from chatbot.engine.base import ChatFormat
 from chatbot.engine.chat_format import CHATML
@@ -69,6 +70,7 @@ class ScriptedTokenizer:
         return data.decode("utf-8", "replace")
 
 
+@lru_cache(maxsize=16_384)
 def _bytes_of(token_id: int) -> bytes:
     if token_id < 0x100:  # control ids, and numbers that no text gives
         return b""
