@@ -28,6 +28,9 @@ Row = dict[str, Any]
 MAX_ID_CHARACTERS = 255
 """PostgreSQL refuses an index entry of more than 2,700 bytes."""
 MAX_COUNT = 2**31 - 1
+MOST_SHARED_IDS = 1 << 18
+"""As many as the largest vocabularies have."""
+_SHARED_IDS: dict[int, int] = {}
 
 TURN_COLUMNS = (
     turns.c.id,
@@ -83,7 +86,7 @@ def turn_of(row: sa.Row[*tuple[Any, ...]]) -> Turn:
         usage=_read(records.USAGE, row.usage, None),
         finish=cast(Finish, row.finish),
         created=row.created,
-        reply_token_ids=_read(records.TOKEN_IDS, row.reply_token_ids, ()),
+        reply_token_ids=_shared(_read(records.TOKEN_IDS, row.reply_token_ids, ())),
         tokenizer_name=row.tokenizer_name,
         notices=_read(records.NOTICES, row.notices, ()),
         unsupported=_read(records.TEXTS, row.unsupported, ()),
@@ -205,6 +208,15 @@ def _fresh(branch: Branch) -> Branch:
 def _settled(turn: Turn) -> Turn:
     """Nobody is running an imported turn."""
     return dataclasses.replace(turn, finish="interrupted") if turn.finish == "running" else turn
+
+
+def _shared(ids: tuple[int, ...]) -> tuple[int, ...]:
+    """The same ids, each number kept once for all turns: by themselves they take four times as
+    much, and are most of what is kept of a turn."""
+    if len(_SHARED_IDS) > MOST_SHARED_IDS:
+        _SHARED_IDS.clear()
+    known = _SHARED_IDS.setdefault
+    return tuple([known(id_, id_) for id_ in ids])
 
 
 def _read(adapter: Any, text: str | None, absent: T) -> T:
