@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from retrieval.bindings import another_row, swaps_a_number, swaps_in_short
+from retrieval.dates import another_date
 from retrieval.places import Labelled, Place, known_of, pairs_of, places_in
 from retrieval.polarity import contradicts
 from retrieval.sentences import split_sentences
 from retrieval.statements import Statement, names_in, read_statement
+from retrieval.subjects import another_subject
 from retrieval.types import Citation
 from retrieval.values import clash, numbers_in
 from retrieval.words import content_terms
@@ -114,6 +116,8 @@ def _contradicts(sentence: str, statement: Statement, place: Place) -> bool:
     whole, named = place.labelled.passage.text, statement.names | statement.days
     if (
         another_row(sentence, place.text, whole)
+        or another_date(sentence, place.text)
+        or another_subject(sentence, whole)
         or swaps_in_short(sentence, statement.numbers, place.surroundings, numbers_in)
         or swaps_in_short(sentence, named, place.surroundings, names_in)
     ):

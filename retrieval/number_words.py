@@ -70,3 +70,14 @@ def korean_amount(text: str) -> tuple[set[str], str]:
         total += Decimal(figure) * scale
     value = str(int(total)) if total == int(total) else f"{total:f}"
     return readings | {value}, value
+
+
+def other_share(figure: str, *, percent: bool) -> str:
+    """A share in its other form: 0.5 for 50 percent, 50 for a bare 0.5; "" if it has none."""
+    if len(figure) > MAX_FIGURES or figure.count(".") > 1:
+        return ""
+    if not percent and not figure.startswith("0."):
+        return ""
+    share = Decimal(figure) / 100 if percent else Decimal(figure) * 100
+    text = f"{share:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

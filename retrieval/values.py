@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from retrieval.calendar_words import MONTH_NAME, month_number
-from retrieval.number_words import NUMBER_PHRASE, SCALES, SMALL, korean_amount, phrase_value, scaled
+from retrieval.number_words import (
+    NUMBER_PHRASE,
+    SCALES,
+    SMALL,
+    korean_amount,
+    other_share,
+    phrase_value,
+    scaled,
+)
 from retrieval.unit_words import UNIT_MARK, unit_after, unit_before
 
 _FIGURE = r"\d+(?:[.,]\d+)*"
@@ -42,6 +50,7 @@ _FALLING = re.compile(
 )
 _MONTH_BEFORE = re.compile(rf"(?:\b(?P<name>{MONTH_NAME})\.? (?:the )?|(?P<number>\d{{1,2}})월 ?)$")
 _MONTH_AFTER = re.compile(rf"(?:st|nd|rd|th)?(?: of)? (?P<name>{MONTH_NAME})\b")
+_PERCENT = "percent"
 LOOK_BACK = 16
 """Characters before a number in which its sign, month or half of the day may stand."""
 
@@ -62,6 +71,8 @@ class Quantity:
     """Whether it is written with words."""
     unit_word: str = ""
     """The word that names its unit; empty for a sign or a single letter."""
+    share: str = ""
+    """The same share in the other form: 0.5 of 50%, 50 of a bare 0.5. It is among the readings."""
 
     @property
     def soft(self) -> bool:
@@ -71,7 +82,8 @@ class Quantity:
     @property
     def held(self) -> frozenset[str]:
         """Its readings and the unit as they stand among the terms of a text."""
-        return self.readings | {f"{UNIT_MARK}{name}" for name in self.unit}
+        units = self.unit | ({_PERCENT} if self.share else frozenset())
+        return self.readings | {f"{UNIT_MARK}{name}" for name in units}
 
 
 def read_quantities(text: str) -> list[Quantity]:
@@ -106,6 +118,8 @@ def clash(stated: Sequence[Quantity], known: Sequence[Quantity]) -> bool:
 
 
 def _differ(a: Quantity, b: Quantity) -> bool:
+    if a.key == b.share and b.key != a.key:  # half a percent is not half
+        return (_PERCENT in a.unit) == (_PERCENT in b.unit)
     if a.unit and b.unit and a.unit.isdisjoint(b.unit):
         return True
     return bool(a.month and b.month and a.month != b.month) or {a.negative, b.negative} == {
@@ -139,6 +153,8 @@ def _at(text: str, start: int, end: int, number: tuple[str, set[str], bool]) -> 
     after, unit_end = unit_after(text, end)
     word = text[end:unit_end].split()[-1:]
     unit = after or unit_before(before)
+    share = other_share(value, percent=_PERCENT in unit) if unit <= {_PERCENT} else ""
+    readings = readings | {share} if share else readings
     if not unit and value.isdecimal() and len(value) <= 2 and int(value) <= 24:
         # A bare number may be an hour.
         readings = readings | _times(int(value), 0, None)
@@ -150,6 +166,7 @@ def _at(text: str, start: int, end: int, number: tuple[str, set[str], bool]) -> 
         bool(_MINUS.search(before)),
         spelled,
         word[0] if word and word[0].isalpha() and len(word[0]) > 1 else "",
+        share,
     )
 
 

@@ -12,6 +12,12 @@ FEES = "| City | Fee |\n| --- | --- |\n| Oslo | 31 |\n| Riga | 47 |"
 SIZES = "| 항목 | 값 |\n| --- | --- |\n| 무게 | 3 |\n| 길이 | 4 |\n| 폭 | 7 |"
 GATES = "Gate A opens at 8:00. Gate B opens at 9:30."
 
+BORN = "김철수는 서울에서 태어났다. 이영희는 부산에서 태어났다."
+TEAMS = "김철수 부장은 2019년부터 영업팀을 맡았다. 이영희 과장은 2021년부터 개발팀을 맡았다."
+KINGS = "세종대왕은 훈민정음을 창제하였다. 이순신 장군은 거북선을 만들어 왜군을 물리쳤다."
+LEASE = "The lease, signed on 1 May 2020, ends on 30 April 2025."
+DEADLINE = "접수는 3월 2일에 시작하여 4월 30일에 마감한다."
+
 
 def unsupported(source: str, reply: str, question: str) -> tuple[str, ...]:
     passage = Passage(1, "d", "d.txt", source, 0, len(source), 20, 1.0)
@@ -51,6 +57,19 @@ def unsupported(source: str, reply: str, question: str) -> tuple[str, ...]:
             "Who wrote it?",
         ),
         ("The tower has twelve floors.", "The tower has thirteen floors.", "floors?"),
+        (BORN, "이영희는 서울에서 태어났다.", "이영희는 어디에서 태어났나?"),
+        (TEAMS, "이영희 과장은 영업팀을 맡았다.", "이영희 과장은?"),
+        (KINGS, "세종대왕은 거북선을 만들었다.", "누가 만들었나?"),
+        (
+            "Anna Smith was born in Leeds. Ben Jones was born in Bath.",
+            "Anna Smith was born in Bath.",
+            "Where was Anna Smith born?",
+        ),
+        (LEASE, "The lease ends on 1 May 2020.", "When does the lease end?"),
+        ("Training is on Tuesday, and the exam on Friday.", "The exam is on Tuesday.", "exam?"),
+        (DEADLINE, "접수는 3월 2일에 마감한다.", "접수는 언제 마감하나?"),
+        ("불량률은 50%였다.", "불량률은 0.5%였다.", "불량률?"),
+        ("The factor is 0.5.", "The factor is 50 metres.", "factor?"),
     ],
 )
 def test_what_is_said_otherwise_is_marked(source: str, reply: str, question: str) -> None:
@@ -92,6 +111,16 @@ def test_what_is_said_otherwise_is_marked(source: str, reply: str, question: str
         (FEES, "The fee in Riga is 47, and in Oslo 31.", "fees?"),
         (GATES, "Gate B opens at 9:30, and gate A at 8:00.", "gates?"),
         ("Ask in March or in May.", "Ask in May.", "When should I ask?"),
+        (BORN, "이영희는 부산에서 태어났습니다.", "이영희는 어디에서 태어났나?"),
+        (KINGS, "이순신은 거북선을 만들었습니다.", "누가 만들었나?"),
+        ("이영희는 의사이다. 그는 부산에서 태어났다.", "이영희는 부산에서 태어났다.", ""),
+        ("김철수는 의사이다. 부산에는 이영희와 김철수가 산다.", "김철수는 부산에 산다.", ""),
+        (LEASE, "The lease was signed on 1 May 2020.", "When was it signed?"),
+        ("In 2010 the library opened, and the museum in 2012.", "The library opened in 2010.", ""),
+        ("Anna met Ben on Monday in Oslo and Friday.", "Anna met Ben on Friday.", ""),
+        (DEADLINE, "접수는 4월 30일에 마감합니다.", "접수는 언제 마감하나?"),
+        ("The share of women was 50%.", "The share of women was 0.5.", "share?"),
+        ("The rate was 0.05.", "The rate was 5%.", "rate?"),
     ],
 )
 def test_what_is_equal_in_another_form_is_not_marked(

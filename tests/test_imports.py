@@ -24,7 +24,8 @@ RETRIEVAL_ORDER = (
     "milvus_link", "milvus_tables", "milvus_collections", "milvus_presence", "milvus_search",
     "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank",
     "units", "narrow", "context", "number_words", "unit_words", "calendar_words", "values",
-    "places", "statements", "bindings", "polarity", "align", "picture", "unpack", "files",
+    "places", "statements", "bindings", "dates", "subjects", "polarity", "align", "picture",
+    "unpack", "files",
     "ingest_reports",
     "ingest_rules", "ingest", "ingest_archive", "renewal", "pipeline",
 )  # fmt: skip
