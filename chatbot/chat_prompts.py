@@ -49,6 +49,12 @@ class ChatPrompts:
                 )
             return self._builder
 
+    def rest(self) -> None:
+        """Drop what is kept encoded and indexed of the turns, as for somebody who is away; the
+        next question makes it again."""
+        with self._lock:
+            self._builder = None
+
     @property
     def settings(self) -> Settings:
         """The settings that the next reply is made with."""

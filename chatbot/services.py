@@ -24,6 +24,7 @@ from chatbot.reply_queue import ReplyQueue
 from chatbot.settings import Settings
 from chatbot.store import Store
 from retrieval.chunk_store import ChunkStore
+from retrieval.index import Index
 from retrieval.milvus_index import MilvusIndex
 from retrieval.pipeline import Library
 
@@ -60,6 +61,17 @@ class Services:
                 else None
             ),
         )
+
+    def rest(self) -> None:
+        """Let go of what is made, read or opened again at need: whoever comes back waits a little.
+
+        Safe at any time, and cheap where nothing has been used since.
+        """
+        self.chat.rest()
+        documents = self.library.store
+        if isinstance(documents, Index):
+            documents.rest()
+        self.store.rest()
 
     def close(self) -> None:
         """Stop everything, the last built first. Idempotent."""

@@ -80,6 +80,11 @@ class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
         view._is_whole = False
         return view
 
+    def rest(self) -> None:
+        """Let go of what is read or opened again at need; nothing that is in use."""
+        self._known.clear()
+        self._database.rest()
+
     def close(self) -> None:
         """Mark turns that this store left running as interrupted, and let go of the database."""
         if self._database.closed:

@@ -51,6 +51,12 @@ class TurnCache:
             while len(self._known) > KEPT_CONVERSATIONS:
                 self._known.popitem(last=False)
 
+    def clear(self) -> None:
+        """Read everything anew next time."""
+        with self._lock:
+            self._changes += 1
+            self._known.clear()
+
     def forget(self, conversation_id: str, turn_id: str | None = None) -> None:
         """Read a turn, or a conversation, anew next time."""
         with self._lock:

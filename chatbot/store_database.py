@@ -52,6 +52,12 @@ class Database:
         view.closed = False
         return view
 
+    def rest(self) -> None:
+        """Close the connections to a file that nobody uses just now; others are opened at need."""
+        with self._write_lock:
+            if self._whole is self and not self.closed and not self.is_shared:
+                self._engine.dispose()
+
     def close(self) -> None:
         """Let go of the files. Transactions that run in other threads come to their end."""
         with self._write_lock:

@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache, partial
 from pathlib import Path
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.util import LRUCache
@@ -146,9 +148,10 @@ def _model_engine() -> sa.Engine:
     return model.execution_options(compiled_cache=LRUCache(COMPILED_STATEMENTS))
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path) -> DBAPIConnection:
     # The pool gives a connection to one thread at a time.
-    return sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    made: Any = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    return cast(DBAPIConnection, made)
 
 
 def _refuse_damaged(path: Path, where: str) -> None:

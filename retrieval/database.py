@@ -70,13 +70,18 @@ class Database:
         with self._write_lock, self._connection() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
+    def rest(self) -> None:
+        """Close idle connections; others are opened at need."""
+        with self._pool_lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
     def close(self) -> None:
         """Close idle connections now and those in use when they come back."""
         with self._pool_lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        self.rest()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

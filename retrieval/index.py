@@ -167,6 +167,10 @@ class Index(StoredDocuments, Keywords, IndexExchange):
         with self._database.read() as connection:
             return connection.execute("SELECT 1 FROM windows LIMIT 1").fetchone() is not None
 
+    def rest(self) -> None:
+        """Let go of what is opened again at need; nothing that is in use."""
+        self._database.rest()
+
     def close(self) -> None:
         """Close the file. Later calls raise RetrievalError."""
         self._closing.set()
