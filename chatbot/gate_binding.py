@@ -113,7 +113,10 @@ def _figures_of_persons(text: str) -> Iterator[tuple[str, Value]]:
         names = [value.text for value in found if value.kind == "name"]
         placed = {value.text for value in found if value.of == "place"}
         if len(names) == 1 and names[0] not in placed:
-            yield from ((names[0], value) for value in found if value.kind.startswith("figure "))
+            figures = [value for value in found if value.kind.startswith("figure ")]
+            kinds = [value.kind for value in figures]
+            # "From Petra for 150 against 320 elsewhere" does not say which is whose.
+            yield from ((names[0], value) for value in figures if kinds.count(value.kind) == 1)
 
 
 def reversed_preferences(text: str, source: str) -> Iterator[str]:

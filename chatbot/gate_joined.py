@@ -11,6 +11,7 @@ from chatbot.gate_binding import (
     reversed_preferences,
     turned_round,
 )
+from chatbot.gate_doers import done_by_somebody_else, kin_of_another
 from chatbot.gate_figures import out_of_place
 from chatbot.gate_persons import done_by_another, other_kin, said_of_another
 from chatbot.gate_replaced import (
@@ -21,6 +22,7 @@ from chatbot.gate_replaced import (
     put_in_place,
 )
 from chatbot.gate_roles import of_the_assistant, swapped_roles
+from chatbot.gate_strength import of_other_amount, of_other_state
 
 _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("turned round", turned_round),
@@ -31,6 +33,10 @@ _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("exchanged", exchanged),
     ("exchanged", reversed_preferences),
     ("exchanged", out_of_place),
+    ("of another", done_by_somebody_else),
+    ("of another", kin_of_another),
+    ("another amount", of_other_amount),
+    ("another state", of_other_state),
     ("of another", of_another),
     ("of another", other_kin),
     ("of another", said_of_another),

@@ -42,6 +42,7 @@ _KOREAN_ENDING = re.compile(
     r"|습니다|어요|아요|네요|는데|인데|한다|된다|까지는|까지만|에서만|하지만|지만)$"
 )
 _KOREAN_PERSON = re.compile(f"[{_SURNAME}][{_GIVEN}][{_GIVEN}]")
+_KOREAN_GIVEN = re.compile(f"[{_GIVEN}][{_GIVEN}]")
 _KOREAN_TITLED = re.compile(
     r"(?<![가-힣])([가-힣]{1,4}?)\s?(?:씨|과장|부장|대리|차장|팀장|사장|대표|이사|교수|박사|원장|선생님"
     r"|의사|변호사|감독|코치|선배|후배)(?![가-힣]{3})(?:님)?(?:은|는|이|가|을|를|의|에게|께서|과|와|도)?(?![가-힣])"
@@ -94,12 +95,19 @@ def korean_names(text: str) -> list[str]:
         stem = _KOREAN_PARTICLE.sub("", word)
         if stem in word_set("not_names") or word in word_set("not_names"):
             continue
+        if stem.endswith("지") and text[match.end() : match.end() + 2].lstrip()[:1] in ("않", "못"):
+            continue  # a verb that is denied: 정하지 않았다
         given = stem in word_set("names_ko")
         if given or _KOREAN_PERSON.fullmatch(stem) or _KOREAN_INSTITUTION.fullmatch(stem):
             found.append(stem)
         else:
             found += [place for place in _korean_places() if word.startswith(place)][:1]
     return found
+
+
+def is_korean_given_name(word: str) -> bool:
+    """Whether a word is formed like a given name, alone or behind a family name: 민지, 김민지."""
+    return bool(_KOREAN_GIVEN.fullmatch(word) or _KOREAN_PERSON.fullmatch(word))
 
 
 def latin_words(text: str) -> list[str]:
