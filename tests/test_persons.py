@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -96,3 +98,13 @@ def test_resting_in_the_middle_of_a_reply_harms_nothing(persons: Persons) -> Non
         for _ in services.chat.reply("talk", question):
             services.rest()
     assert [turn.finish for turn in services.store.load("talk").turns] == ["stop"] * 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")
+def test_a_server_may_have_as_many_files_open_as_the_system_grants() -> None:
+    code = (
+        "import resource as r; from chatbot.open_files import allow_many\n"
+        "r.setrlimit(r.RLIMIT_NOFILE, (100, 900)); allow_many()\n"
+        "assert r.getrlimit(r.RLIMIT_NOFILE) == (900, 900)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -14,6 +14,7 @@ from chatbot.commands.common import note_lost
 from chatbot.console import Console
 from chatbot.engine.base import Engine
 from chatbot.model_origin import origin_hint
+from chatbot.open_files import allow_many
 from chatbot.services import build_services
 from chatbot.settings import Settings, flags_of
 
@@ -29,6 +30,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """The model loads while the page is already there."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _end_tidily)
+    allow_many()
     logging.getLogger("uvicorn.error").addFilter(_no_cancelled_waits)
     console.note("Starting the page…")
     with (
