@@ -72,6 +72,11 @@ class _Packer:
         for atom in atoms(self._document):
             room = self._max - self._context_cost(atom)
             start = atom.start
+            if (atom.end - start) <= room * 4:  # most are small: counted once, and not copied
+                tokens = self._count(self._text[start : atom.end])
+                if tokens <= room:
+                    yield _Part(atom, tokens)
+                    continue
             while start < atom.end:
                 end = self._prefix_end(start, atom.end, room)
                 strength = atom.strength if start == atom.start else SENTENCE

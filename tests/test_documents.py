@@ -197,6 +197,17 @@ def test_html_boxes_and_blocks_stand_apart(tmp_path: Path) -> None:
     assert text_of(tmp_path, "a.html", html).split("\n\n") == blocks
 
 
+def test_html_buttons_are_text_but_for_tools(tmp_path: Path) -> None:
+    row = "<p>a = {}</p><button>Copy</button>"
+    html = (
+        '<h3><button aria-expanded="false">How do I return it?</button></h3><p>In 30 days.'
+        "<p>Press<button>Send</button>to go on." + "".join(map(row.format, range(3)))
+    )
+    lines = ["### How do I return it?", "In 30 days.", "Press Send to go on."]
+    text = text_of(tmp_path, "a.html", html)
+    assert text.split("\n\n")[:3] == lines and "Copy" not in text
+
+
 def test_html_menus_stay_where_they_are_all(tmp_path: Path) -> None:
     html = "<p>Start</p><nav><ul>" + "<li>the list is the page</li>" * 9 + "</ul></nav>"
     assert text_of(tmp_path, "a.html", html).count("the list is the page") == 9

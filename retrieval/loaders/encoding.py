@@ -14,6 +14,7 @@ from retrieval.loaders.asian_letters import (
     is_kana,
     is_korean,
 )
+from retrieval.loaders.cyrillic import cyrillic_encoding
 from retrieval.loaders.kin_of_western import meant_encoding
 from retrieval.types import LoadError
 
@@ -35,8 +36,7 @@ _KINDS = (
     (b"7z\xbc\xaf", "a compressed file"),
     (b"\x7fELF", "a program"),
 )
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-_LETTER = re.compile("[A-Za-z]")
+_NOT_ASCII, _LETTER = re.compile(r"[^\x00-\x7f]"), re.compile("[A-Za-z]")
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 # Characters that texts are made of; in the wrong byte order few are met.
 _USUAL = re.compile(
@@ -199,6 +199,8 @@ def _guess(data: bytes) -> Decoded | None:
     if sum(map(len, runs)) * 2 < len(runs) * 3 and (western := _western(data)):
         # Accents stand alone between ASCII letters; characters of Asia do not.
         return _uncertain(western) if _is_accented(western) else western
+    if (page := cyrillic_encoding(data)) and (cyrillic := _strict(data, page)):
+        return cyrillic
     for candidates in (_NARROW, _WIDE):
         best = charset_normalizer.from_bytes(data, cp_isolation=candidates).best()
         found = _strict(data, best.encoding) if best else None

@@ -6,6 +6,7 @@ Addresses of links are left out (their texts stay): on web pages they outnumber 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
@@ -18,14 +19,17 @@ from retrieval.loaders.parsed import Parsed, whole
 
 _NEVER_TEXT = [
     "script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas",
-    "audio", "video", "map", "button", "input", "head", "title",
+    "audio", "video", "map", "input", "head", "title",
 ]  # fmt: skip
 # Elements with lines or boxes of their own, which the converter to Markdown takes for plain text.
 _BLOCKS = [
     "summary", "details", "legend", "fieldset", "form", "address", "header", "hgroup", "main",
     "figure", "dialog", "search",
 ]  # fmt: skip
-_BOXES = ["output", "textarea", "select", "meter", "progress"]
+_BOXES = ["output", "textarea", "select", "meter", "progress", "button"]
+_HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6", "dt", "th", "summary", "legend"]
+REPEATED_BUTTONS = 3
+"""Buttons of one text from so many on, such as Copy or Edit, are tools and not text."""
 _XHTML = re.compile(r"<html[^>]{0,2000}\sxmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml")
 _SHORT_CHARACTERS = 200
 _AROUND = ["nav", "footer", "aside"]
@@ -86,8 +90,19 @@ def _text(soup: BeautifulSoup, *, around: bool = False) -> str:
     if not around:
         for tag in soup.find_all(_is_around):
             tag.decompose()
+    _drop_tools(soup)
     _part(soup)
     return to_markdown(soup, keep_links=False)
+
+
+def _drop_tools(soup: BeautifulSoup) -> None:
+    """Take out repeated buttons; those that open a section are its heading."""
+    buttons = [(tag, " ".join(tag.get_text().split())) for tag in soup.find_all("button")]
+    counts = Counter(text for _, text in buttons)
+    for tag, text in buttons:
+        is_heading = tag.has_attr("aria-expanded") or tag.find_parent(_HEADINGS)
+        if counts[text] >= REPEATED_BUTTONS and not is_heading:
+            tag.decompose()
 
 
 def _part(soup: BeautifulSoup) -> None:
