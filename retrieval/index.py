@@ -193,10 +193,10 @@ class Index(StoredDocuments, Keywords, IndexExchange):
         """Once for a file that was made before terms were counted, or were what they are."""
         with self._database.read() as connection:
             done = is_counted(connection) and are_current(connection)
-        if not done:
+        while not done:
             with self._database.write() as connection:
                 count_all(connection)
-                renew_terms(connection)
+                done = renew_terms(connection)
 
     def _windows_of(self, document_ids: Sequence[str] | None) -> list[int] | None:
         """None for all windows."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from retrieval import term_renewal
 from retrieval.index import Entry, Index
 from retrieval.types import Chunk, CleanDocument, DocumentInfo, PageSpan
 from retrieval.words import lexical_terms
@@ -111,6 +112,36 @@ def test_words_with_accents_are_found_without_them_in_an_old_file_too(path: Path
     assert counted == wanted and "naiv" in dict(counted) and "naive" not in dict(counted)
     with closing(Index(path)), closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT value FROM meta WHERE key = 'terms'").fetchone()
+
+
+def test_renewed_words_are_kept_when_the_process_is_killed_meanwhile(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Index(path)) as index:
+        for name in "abcd":
+            put_text(index, f"{name}aa naïve")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE terms SET body = 'naive'")
+        connection.execute("DELETE FROM meta WHERE key IN ('frequencies', 'terms')")
+    monkeypatch.setattr(term_renewal, "CHUNKS_AT_ONCE", 2)
+    renewed: list[str] = []
+    renew = term_renewal._renew
+
+    def killed(connection: sqlite3.Connection, document_id: str, name: str) -> int:
+        if len(renewed) == 3:
+            raise KeyboardInterrupt
+        renewed.append(document_id)
+        return renew(connection, document_id, name)
+
+    monkeypatch.setattr(term_renewal, "_renew", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Index(path)
+    del renewed[:]
+    with closing(Index(path)) as index:
+        assert len(index.lexical(lexical_terms("naive"), 9)) == 4
+    assert len(renewed) == 2  # the two of the first step are not done again
+    counted, wanted = tables(path)
+    assert counted == wanted
 
 
 def test_a_moved_document_is_counted(index: Index, path: Path, tmp_path: Path) -> None:
