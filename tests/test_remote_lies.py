@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from remote_rig import prompt_of, remote_engine
 
-from chatbot.engine import remote_reply, remote_stream
+from chatbot.engine import remote_client, remote_reply, remote_stream
 from chatbot.engine.base import Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.remote import RemoteEngine
 from chatbot.engine.remote_client import HIDDEN_KEY
@@ -38,6 +38,8 @@ class Liar:
         self.refusal: tuple[int, str] | None = None
         self.elsewhere: str | None = None
         self.asked = 0
+        self.drips = ""
+        """An address whose answer comes blank by blank, without an end."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -82,6 +84,9 @@ class Liar:
 
             def _send(self, status: int, said: Any) -> None:
                 self._head(status, "text/html" if isinstance(said, str) else "application/json")
+                while self.path == liar.drips:
+                    self.wfile.write(b" ")
+                    time.sleep(0.02)
                 self.wfile.write((said if isinstance(said, str) else json.dumps(said)).encode())
 
             def _head(self, status: int, kind: str) -> None:
@@ -129,6 +134,19 @@ def test_what_is_no_such_server_is_a_sentence(liar: Liar, said: Any) -> None:
     liar.says["/v1/models"] = said
     with pytest.raises(RemoteError, match="does not list models"):
         remote_engine(liar.url)
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/props", "/v1/chat/completions"])
+def test_an_answer_without_an_end_is_not_waited_for(
+    liar: Liar, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_client, "WHOLE_ANSWER_S", 0.5)
+    liar.says.setdefault(path, {})
+    liar.drips = path
+    begin = time.monotonic()
+    with pytest.raises(NoAnswerError, match="had no end after"):
+        remote_engine(liar.url, api_key=KEY, engine_timeout_s=1.0)
+    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.parametrize("path", ["/app", "/app/v1"])

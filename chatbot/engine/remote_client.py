@@ -5,20 +5,25 @@ The key is sent to the server's own address and nowhere else, and is in no text 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 import openai
 
-from chatbot.engine.remote_faults import typed, unreachable
+from chatbot.engine.remote_deadline import OverdueError, within
+from chatbot.engine.remote_faults import endless, typed, unreachable
 from chatbot.engine.remote_proxy import is_here
 from chatbot.errors import RemoteError, SettingsError
 
 CONNECT_TIMEOUT_S = 10.0
 LOOK_TIMEOUT_S = 20.0
-"""For questions about the server itself, which need no model."""
+"""For questions about the server itself, which need no model: the longest silence, and below how
+long they may take in all."""
+WHOLE_ANSWER_S = 60.0
 _Client = TypeVar("_Client", openai.OpenAI, openai.AsyncOpenAI)
+_Answer = TypeVar("_Answer")
 NO_KEY = "none"
 """The client wants a key; servers without keys ignore it."""
 _NOTHING_THERE = (404, 405, 410, 501)
@@ -88,21 +93,32 @@ class RemoteClient:
         return cast(dict[str, Any], found) if isinstance(found, dict) else None
 
     def _asked(self, path: str, body: dict[str, Any] | None) -> httpx.Response:
+        url = self.root_url + path
         for may_fail in (True, False):
             try:
-                url = self.root_url + path
-                return self._http.get(url) if body is None else self._http.post(url, json=body)
+                if body is None:
+                    return self.whole(lambda: self._http.get(url))
+                return self.whole(lambda: self._http.post(url, json=body))
             except httpx.TransportError as error:
                 # A server closes connections that were idle; the next one is new.
                 if not may_fail:
                     raise unreachable(self.shown, error) from error
         raise AssertionError("a loop without an end")
 
+    def whole(self, call: Callable[[], _Answer], *, more_s: float = 0.0) -> _Answer:
+        """What `call` asks the server. Raises NoAnswerError where the answer does not end in time:
+        after `WHOLE_ANSWER_S` and the time that a model may take for it."""
+        try:
+            return within(WHOLE_ANSWER_S + more_s, call)
+        except OverdueError as error:
+            raise endless(self.shown, WHOLE_ANSWER_S + more_s) from error
+
     def models(self) -> list[dict[str, Any]]:
         """What the server says about each of its models. Raises RemoteError."""
         try:
-            answer = self.openai.get(
-                "/models", cast_to=httpx.Response, options={"timeout": LOOK_TIMEOUT_S}
+            options: Any = {"timeout": LOOK_TIMEOUT_S}
+            answer = self.whole(
+                lambda: self.openai.get("/models", cast_to=httpx.Response, options=options)
             )
             found = answer.json()
         except openai.APIStatusError as error:

@@ -85,6 +85,14 @@ def silent(server: str, silence_s: float) -> NoAnswerError:
     )
 
 
+def endless(server: str, limit_s: float) -> NoAnswerError:
+    """The sentence for an answer that comes byte by byte."""
+    return NoAnswerError(
+        f"What the server {server} answers had no end after {limit_s:g} seconds; look whether it "
+        "still works, or correct --engine-url."
+    )
+
+
 def unreachable(server: str, error: BaseException | None = None) -> NoAnswerError:
     """The sentence for an address where nobody answers."""
     cause = error.__cause__ if error is not None else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import openai
 
@@ -43,8 +44,9 @@ class Prober:
         completions = self._client.openai.completions
         chat = self._client.openai.chat.completions
         try:
-            answer = (chat if way.is_chat else completions).create(
-                model=self._facts.model, **fields
+            create: Any = (chat if way.is_chat else completions).create
+            answer = self._client.whole(
+                lambda: create(model=self._facts.model, **fields), more_s=self._client.timeout_s
             )
         except (openai.APIError, ValueError) as error:
             raise self._client.typed(error, model=self._facts.model) from error
@@ -73,11 +75,14 @@ class Prober:
         Only for servers that count before they read.
         """
         try:
-            self._client.openai.completions.create(
-                model=self._facts.model,
-                prompt="a " * _OVERLONG_WORDS,
-                max_tokens=1,
-                timeout=_OVERLONG_S,
+            self._client.whole(
+                lambda: self._client.openai.completions.create(
+                    model=self._facts.model,
+                    prompt="a " * _OVERLONG_WORDS,
+                    max_tokens=1,
+                    timeout=_OVERLONG_S,
+                ),
+                more_s=_OVERLONG_S,
             )
         except openai.APIError as error:
             found = self._client.typed(error, model=self._facts.model)
