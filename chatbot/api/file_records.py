@@ -48,17 +48,20 @@ def stored_file(document: DocumentInfo) -> FileInfo:
     )
 
 
-def archive_file(documents: Sequence[DocumentInfo]) -> FileInfo:
-    """The archive that documents came in, as a file."""
-    name = _archive_of(documents[0]) or ""
-    of_each = [stored_file(document) for document in documents]
+def archive_file(of_each: Sequence[FileInfo]) -> FileInfo:
+    """The archive that files came in, as a file; an error where one of them is."""
+    name = _archive_of(of_each[0].name) or ""
+    broken = [info for info in of_each if info.status == "error"]
+    details = f"{len(of_each)} files of this archive were read."
+    if broken:
+        details = f"{len(broken)} of its {len(of_each)} files cannot be used: {broken[0].details}"
     return FileInfo(
         file_id(name),
         name,
         sum(info.n_bytes for info in of_each),
         max(info.created for info in of_each),
-        "processed",
-        f"{len(of_each)} files of this archive were read.",
+        "error" if broken else "processed",
+        details,
     )
 
 
@@ -69,14 +72,14 @@ def is_file(document: DocumentInfo, wanted: str) -> bool:
 
 def stands_for(wanted: str, document: DocumentInfo) -> bool:
     """Whether an id is that of the document, or of the archive that it came in."""
-    archive = _archive_of(document)
+    archive = _archive_of(document.name)
     return is_file(document, wanted) or (archive is not None and file_id(archive) == wanted)
 
 
-def _archive_of(document: DocumentInfo) -> str | None:
-    """The name of the archive that a document came in; its files are named by it and their path."""
+def _archive_of(name: str) -> str | None:
+    """The name of the archive that a file came in; its files are named by it and their path."""
     for suffix in ARCHIVE_SUFFIXES:
-        place = document.name.lower().find(f"{suffix}/")
+        place = name.lower().find(f"{suffix}/")
         if place > 0:
-            return document.name[: place + len(suffix)]
+            return name[: place + len(suffix)]
     return None

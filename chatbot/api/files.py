@@ -107,7 +107,7 @@ class Shelf:
             raise _not_found(wanted)
         if is_file(documents[0], wanted):
             return self._stored(documents[:1])[0]
-        return archive_file(documents)
+        return archive_file(self._stored(documents))
 
     def _stored(self, documents: Sequence[DocumentInfo]) -> list[FileInfo]:
         """The files of documents; those whose passages are gone are no use."""
