@@ -36,6 +36,8 @@ LEAST_WEIGHT = 2.0
 LEAST_ASKED_FOR = 1.0
 """Of lines that are no fact of the list, but may be asked for or corrected later on."""
 _CORRECTED_WEIGHT = 2.0
+_MOST_PARTS = 40
+"""Of a sentence that is too long for a line, so many parts are looked at."""
 _LEAST_COST = 12
 """Tokens that a line counts for at least, so that crumbs do not win by being short."""
 
@@ -156,7 +158,7 @@ def fact_spans(turn: Turn, fact: Fact) -> tuple[Message, int, int] | None:
         if message.id == fact.message_id:
             text = FENCED.sub(lambda found: "\n" * len(found.group()), message.content)
             for start, end in split_sentences(text):
-                if shortened(" ".join(text[start:end].split()), MAX_FACT_CHARACTERS) == fact.text:
+                if telling_part(" ".join(text[start:end].split())) == fact.text:
                     return message, start, end
     return None
 
@@ -218,13 +220,27 @@ def shortened(sentence: str, max_characters: int) -> str:
     return head[: cut if cut > 0 else len(head)].rstrip(" ,;:–—-") + " " + ELLIPSIS
 
 
+def telling_part(sentence: str) -> str:
+    """A sentence as a line of facts: its front, or where that tells nothing, a part that does."""
+    front = shortened(sentence, MAX_FACT_CHARACTERS)
+    if front == sentence or salience(front).weight >= LEAST_ASKED_FOR:
+        return front
+    size = MAX_FACT_CHARACTERS - 2
+    starts = [m.end() for m in re.finditer(r"\s", sentence) if m.end() > size // 2]
+    for start in starts[:: max(1, len(starts) // _MOST_PARTS)]:
+        part = f"{ELLIPSIS} {shortened(sentence[start:], size)}"
+        if salience(part).weight >= LEAST_WEIGHT:
+            return part
+    return front
+
+
 @lru_cache(maxsize=8192)
 def _lines(content: str, least_weight: float) -> tuple[str, ...]:
     lines: list[str] = []
     for sentence in sentences(FENCED.sub("\n\n", content)):
         line = " ".join(sentence.split())
         if is_prose(line) and salience(line).weight >= least_weight and content_terms(line):
-            lines.append(shortened(line, MAX_FACT_CHARACTERS))
+            lines.append(telling_part(line))
     return tuple(lines)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
 from chatbot.budget import ContextBudget
 from chatbot.excerpts import Excerpt, several_voices
@@ -19,6 +18,7 @@ from chatbot.query import leans_on_earlier_turns
 from chatbot.recall_indexes import RecallIndexes
 from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
+from chatbot.shorter_excerpts import LEAST_TOKENS, shortened
 from retrieval.types import CountTokens
 from retrieval.words import folded
 
@@ -52,6 +52,7 @@ class Recaller:
         self, settings: Settings, count_tokens: CountTokens, vectors: RecallVectors | None = None
     ) -> None:
         self._settings = settings
+        self._count_tokens = count_tokens
         self._indexes = RecallIndexes(count_tokens, vectors)
 
     def change_settings(self, settings: Settings) -> None:
@@ -126,7 +127,10 @@ class Recaller:
         shown = {(e.message.id, e.start) for e in standing}
         old = [e for e in found if e.position < covered and (e.message.id, e.start) not in shown]
         limit = int(self._share(wanted) * budget.limit_tokens)
-        return Recalled(budget, tuple(within(old, limit)), standing)
+        return Recalled(budget, tuple(self._within(old, limit, query)), standing)
+
+    def _within(self, excerpts: Sequence[Excerpt], limit: int, query: str) -> list[Excerpt]:
+        return within(excerpts, limit, query, self._count_tokens)
 
     def _share(self, wanted: Need) -> float:
         s = self._settings
@@ -150,14 +154,32 @@ class Recaller:
         match = index.match(message, query, len(conversation.turns))
         if not is_talk and is_weak(message, match):
             share = self._settings.recall_share
-            return Recalled(budget, tuple(within(found, int(share * budget.limit_tokens))))
+            limit = int(share * budget.limit_tokens)
+            return Recalled(budget, tuple(self._within(found, limit, query)))
         return Recalled(budget if leans else for_standalone(budget), tuple(found))
 
 
-def within(excerpts: Sequence[Excerpt], limit_tokens: int) -> list[Excerpt]:
-    """The best excerpts, up to `limit_tokens` of text in all."""
-    used = list(accumulate(excerpt.tokens for excerpt in excerpts))
-    return [e for e, tokens in zip(excerpts, used, strict=True) if tokens <= limit_tokens]
+def within(
+    excerpts: Sequence[Excerpt], limit_tokens: int, query: str, count_tokens: CountTokens
+) -> list[Excerpt]:
+    """The best excerpts, up to `limit_tokens` of text in all, and of the next one the part that
+    matched, where there is room for it. The best of all is never left out for being long."""
+    kept: list[Excerpt] = []
+    for excerpt in excerpts:
+        room = limit_tokens - sum(e.tokens for e in kept)
+        if excerpt.tokens <= room:
+            kept.append(excerpt)
+            continue
+        part = (
+            None
+            if room < LEAST_TOKENS
+            else shortened(excerpt, query, lambda e, room=room: count_tokens(e.text) <= room)
+        )
+        if part is not None:
+            kept.append(replace(part, tokens=count_tokens(part.text)))
+        if kept:
+            break
+    return kept
 
 
 def for_standalone(budget: ContextBudget) -> ContextBudget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chatbot.facts import extract_facts, linked, merge_facts, shortened
+from chatbot.facts import extract_facts, fact_spans, linked, merge_facts, shortened
 from chatbot.messages import Fact, Message, Turn
 from chatbot.records import fact_id
 from chatbot.salience import salience
@@ -84,6 +84,16 @@ def test_long_lines_are_shortened_with_a_mark() -> None:
     assert len(line) <= 160
     assert line.endswith(" …")
     assert long.startswith(line.removesuffix(" …"))
+
+
+@pytest.mark.parametrize("filler", ["x" * 700, "well " * 200, "가" * 500])
+def test_of_a_long_line_the_part_that_tells_something_is_kept(filler: str) -> None:
+    message = Message("m1", "user", f"{filler} and the code of the gate is MINT-316 by the way.")
+    turn = Turn("t1", (message,))
+    [fact] = extract_facts([turn])
+    assert "the code of the gate is MINT-316" in fact.text
+    assert len(fact.text) <= 160 and fact.text.startswith("… ")
+    assert fact_spans(turn, fact) == (message, 0, len(message.content))
 
 
 def test_shortened_at_a_clause() -> None:

@@ -13,6 +13,7 @@ from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
 from chatbot.excerpts import Excerpt
 from chatbot.messages import Conversation, Message, RollingSummary, Turn
 from chatbot.prompt_pieces import PromptRequest
+from chatbot.recalling import within
 from chatbot.render import PieceEncoder
 from chatbot.shorter_excerpts import shortened
 
@@ -85,6 +86,33 @@ def test_words_of_a_sentence_that_is_too_long_come_with_what_matched(room: int) 
     assert "예산은" in made.text and "1237만" in made.text
     assert made.marks == ("… ", " …") or KOREAN.endswith(made.text)
     assert shortened(excerpt(KOREAN), "지붕", lambda e: False) is None
+
+
+def test_the_best_match_comes_before_shorter_ones_that_match_less() -> None:
+    other = "The fence is green."
+    message = Message("m2", "user", other)
+    less = Excerpt(0, message, 0, len(other), 0.2)
+    whole = prompt(2000, (excerpt(LONG), less))
+    assert len(recalled(whole)) == 2
+    alone = prompt(2000, (excerpt(LONG),)).trace.prompt_tokens
+    for limit in (alone - 1, alone - 6):
+        made = prompt(limit, (excerpt(LONG), less))
+        assert made.trace.prompt_tokens <= limit
+        assert any("1,240 crowns" in text for text in recalled(made)), recalled(made)
+    none = prompt(alone - 90, (excerpt(LONG), less))
+    assert none.trace.prompt_tokens <= alone - 90
+
+
+def test_an_excerpt_beyond_the_share_of_recall_comes_in_part() -> None:
+    def count(text: str) -> int:
+        return len(text.split())
+
+    long = replace(excerpt(f"{'word ' * 90}{LONG}"), tokens=132)
+    less = replace(excerpt("The roof is old."), tokens=4)
+    found = within((long, less), 80, "roof budget", count)
+    assert "1,240 crowns" in found[0].text and found[0].tokens <= 80
+    assert within((less, long), 80, "roof budget", count)[0] == less
+    assert within((long, less), 20, "roof budget", count) == [less]
 
 
 def test_a_long_remark_is_not_said_twice() -> None:
