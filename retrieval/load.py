@@ -26,6 +26,16 @@ from retrieval.types import LoadedFile, LoadError
 SUPPORTED_SUFFIXES: frozenset[str] = frozenset(LOADERS)
 # Larger texts go to the child as well: they would hold up the program's other threads.
 _PLAIN_BYTES = 1 << 20
+_SAVE_AS = "save it as {} in its own program and upload that"
+_ADVICE = {
+    **dict.fromkeys((".doc", ".dot", ".hwp", ".hwpx", ".pages"), _SAVE_AS.format("DOCX or PDF")),
+    **dict.fromkeys((".ppt", ".pps", ".key"), _SAVE_AS.format("PPTX or PDF")),
+    ".numbers": _SAVE_AS.format("XLSX"),
+    **dict.fromkeys(
+        (".7z", ".rar", ".tar", ".gz", ".tgz"),
+        "unpack it and upload its files, or a ZIP archive of them",
+    ),
+}
 _POLL_S = 0.02
 _WORKER = ("-m", "retrieval.loaders.worker")
 _PROJECT = Path(__file__).resolve().parent.parent
@@ -112,6 +122,8 @@ def _loader(path: Path) -> Loader:
     loader = LOADERS.get(path.suffix.lower())
     if loader is None:
         kind = f"“{_readable(path.suffix)}” files" if path.suffix else "files without a name ending"
+        if advice := _ADVICE.get(path.suffix.lower()):
+            raise LoadError(f"This program cannot read {kind}; {advice}.")
         raise LoadError(f"This program cannot read {sanitize_line(kind)}; it reads {READABLE}.")
     return loader
 

@@ -6,6 +6,7 @@ folder; their names serve as document names only.
 
 from __future__ import annotations
 
+import stat
 import zipfile
 import zlib
 from collections import Counter
@@ -140,6 +141,9 @@ def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, max
     """Write an entry and return its bytes. The size that it claims is not believed."""
     if PurePosixPath(entry.filename).suffix.lower() in ARCHIVE_SUFFIXES:
         raise LoadError("This is an archive within an archive; unpack it and upload its files.")
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG):  # what it holds is the place that a link leads to
+        raise LoadError("This is a link or a device in the archive, not a file; pack the file.")
     if entry.flag_bits & _ENCRYPTED:
         raise LoadError("This archive is password-protected; unpack it and upload its files.")
     written = 0

@@ -186,6 +186,8 @@ def test_html_may_leave_out_end_tags(tmp_path: Path) -> None:
     assert text_of(tmp_path, "a.html", html) == f"# Menu\n\n{table}\n\n- Apple 5\n- Pear 7"
     xhtml = '<html xmlns="http://www.w3.org/1999/xhtml"><title/><script src="x"/><p>fact</p></html>'
     assert text_of(tmp_path, "a.xhtml", xhtml) == "fact"
+    declared = '<?xml version="1.0"?><!DOCTYPE html [<!ENTITY a "aa">]>'
+    assert text_of(tmp_path, "a.xhtml", declared + xhtml) == "fact"
 
 
 def test_html_boxes_and_blocks_stand_apart(tmp_path: Path) -> None:

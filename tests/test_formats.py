@@ -200,6 +200,30 @@ def test_years_are_a_header_in_csv_and_sheets(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_called_a_workbook_is_read_as_what_it_is(tmp_path: Path) -> None:
+    page = "<table><tr><th>이름<th>값<tr><td>가<td>5</table>"
+    table = "| 이름 | 값 |\n| --- | --- |\n| 가 | 5 |"
+    for data, kind in (
+        (page.encode("utf-8-sig"), "a web page"),
+        ("이름\t값\n가\t5\n".encode("utf-16"), "rows of text"),
+        ("이름;값\n가;5\n".encode("cp949"), "rows of text"),
+    ):
+        found = read(written(tmp_path, "a.xls", data))
+        assert [page.text for page in found.pages] == [table]
+        assert kind in found.warnings[0]
+    with pytest.raises(LoadError, match="not a workbook"):
+        read(written(tmp_path, "a.xls", b"\xd0\xcf\x11\xe0" + bytes(600)))
+
+
+def test_a_workbook_with_odd_parts_keeps_its_values(tmp_path: Path) -> None:
+    book = Workbook()
+    book.active.append(["Tea", 3])
+    book.create_chartsheet()  # without a chart, which openpyxl writes and does not read
+    book.save(str(tmp_path / "a.xlsx"))
+    found = read(tmp_path / "a.xlsx")
+    assert "| Tea | 3 |" in found.pages[0].text and "formats" in found.warnings[0]
+
+
 def test_tables_beside_each_other_are_kept_apart(tmp_path: Path) -> None:
     book = Workbook()
     sheet = book.active
@@ -357,6 +381,12 @@ def test_json_records_are_a_table_and_other_json_is_itself(tmp_path: Path) -> No
     assert "| 2 | y |" in text_of(written(tmp_path, "c.jsonl", lines.encode()))
     broken = read(written(tmp_path, "d.json", b'{"a": 1'))
     assert broken.pages[0].text == '{"a": 1' and "not valid JSON" in broken.warnings[0]
+
+
+def test_deep_json_and_empty_tables_are_told_simply(tmp_path: Path) -> None:
+    deep = read(written(tmp_path, "a.json", b"[" * 100_000))
+    assert deep.warnings == ("This file is nested too deeply; it was read as plain text.",)
+    assert text_of(written(tmp_path, "a.csv", b"\n,,,\n;;\n")) == ""
 
 
 def test_minified_json_gets_lines_that_can_be_cut(tmp_path: Path) -> None:

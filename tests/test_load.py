@@ -143,6 +143,7 @@ def test_large_text_is_read_in_the_child(tmp_path: Path) -> None:
     ("name", "data", "sentence"),
     [
         ("a.xyz", b"text", "cannot read"),
+        ("a.hwp", b"text", "save it as DOCX or PDF"),
         ("noending", b"text", "without a name ending"),
         ("a.pdf", b"", "empty"),
         ("a.txt", b"", "empty"),

@@ -118,6 +118,20 @@ def test_too_large_nested_and_empty_archives_are_told(tmp_path: Path) -> None:
     assert "damaged" in reports[0].message
 
 
+def test_links_in_an_archive_are_no_files(tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        link = zipfile.ZipInfo("link.txt")
+        link.create_system, link.external_attr = 3, 0o120777 << 16
+        archive.writestr(link, "/etc/hostname")
+        archive.writestr("real.txt", "words")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    refused, real = unpack(path, "a.zip", folder, LIMITS)
+    assert isinstance(refused, IngestReport) and "link" in refused.message
+    assert isinstance(real, Unpacked) and real.name == "a.zip/real.txt"
+
+
 def test_an_archive_in_a_folder_becomes_documents(tmp_path: Path) -> None:
     source = tmp_path / "files"
     source.mkdir()

@@ -44,7 +44,8 @@ def _rows(text: str) -> list[list[str]]:
             rows = _parse(text, delimiter, quotes=False)
         except csv.Error as error:
             raise LoadError(f"The rows of this file cannot be told apart ({error}).") from error
-    return [row for row in rows if any(row)]
+    # Of a file that holds delimiters only, they are no text.
+    return [row for row in rows if any(cell.strip(_DELIMITERS) for cell in row)]
 
 
 def _parse(text: str, delimiter: str, *, quotes: bool = True) -> list[list[str]]:

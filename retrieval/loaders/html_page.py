@@ -31,6 +31,11 @@ _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6", "dt", "th", "summary", "legend"
 REPEATED_BUTTONS = 3
 """Buttons of one text from so many on, such as Copy or Edit, are tools and not text."""
 _XHTML = re.compile(r"<html[^>]{0,2000}\sxmlns\s*=\s*[\"']http://www\.w3\.org/1999/xhtml")
+# With it goes what it declares: entities are not opened.
+_DECLARED = re.compile(
+    r"\A\s*(?:<\?xml[^>]{0,500}\?>\s*)?<!DOCTYPE[^>\[]{0,1000}\[[^\]]{0,100000}\]\s*>",
+    re.IGNORECASE,
+)
 _SHORT_CHARACTERS = 200
 _AROUND = ["nav", "footer", "aside"]
 _AROUND_ROLES = {"navigation", "contentinfo", "search", "complementary", "menu", "dialog"}
@@ -61,6 +66,7 @@ def _page(data: bytes, charset: str | None) -> tuple[str, tuple[str, ...]]:
     declared = _MEANT.get(named.lower(), named) if named else None
     found = decode(data, declared)
     source = sanitize(found.text)  # NULs would come out as U+FFFD
+    source = _DECLARED.sub("", source, count=1)
     soup = _soup(source)
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     warnings = [found.warning] if found.warning else []

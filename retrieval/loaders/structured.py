@@ -30,7 +30,9 @@ def read(path: Path, max_pages: int) -> Parsed:
     try:
         values = _value(found.text)
     except (ValueError, RecursionError) as error:
-        note = f"This file is not valid JSON ({error}); it was read as plain text."
+        deep = isinstance(error, RecursionError)
+        reason = "is nested too deeply" if deep else f"is not valid JSON ({error})"
+        note = f"This file {reason}; it was read as plain text."
         return whole(found.text, (*warnings, note))
     if path.suffix.lower() == ".ipynb" and isinstance(values[0], dict):
         return whole(_notebook(values[0]), warnings)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ import python_calamine as calamine
 from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
+from retrieval.loaders import delimited, html_page
 from retrieval.loaders.archive import open_archive
 from retrieval.loaders.parsed import Parsed
 from retrieval.loaders.sheet_parts import THREADED, beside_cells
@@ -28,6 +30,16 @@ _Sheet = tuple[str, list[list[str]], list[str]]
 """Name, rows of texts, and what else is on the sheet: comments and charts."""
 MAX_CELLS = 5_000_000
 _NOT_ONE = "This file is damaged or not a workbook."
+_PLAIN = "The number formats of this workbook could not be read; its values came without them."
+# What openpyxl raises for workbooks that Excel opens, with odd styles, names or charts.
+_ODD = (
+    *(InvalidFileException, zipfile.BadZipFile),
+    *(KeyError, ValueError, TypeError, AttributeError, IndexError),
+)
+_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|meta|table|style)\b", re.I)
+_ROWS = re.compile(rb"[^<\t;,\x00-\x08]+[\t;,]")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_HEAD_BYTES = 1000
 _PIECE = re.compile(r'\\.|"[^"]*"|.')
 _ASIDE = re.compile(r"\[[^\]]*\]")
 _UNCOMPUTED = re.compile(rb"<c [^>]*><f[^>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>")
@@ -38,14 +50,32 @@ def read(path: Path, max_pages: int) -> Parsed:
     with path.open("rb") as file:
         zipped = file.read(2) == b"PK"
     if not zipped:
-        return _parsed(_plain_sheets(path), max_pages, ())
+        return _as_text(path, max_pages) or _parsed(_plain_sheets(path), max_pages, ())
     with open_archive(path, kind="a workbook") as archive:
         names = archive.namelist()
         is_excel = "xl/workbook.xml" in names
         warnings = _uncomputed(archive, names) if is_excel else ()
         beside = beside_cells(archive) if is_excel else {}
-    sheets = _excel_sheets(path, beside) if is_excel else _plain_sheets(path)
-    return _parsed(sheets, max_pages, warnings)
+    if not is_excel:
+        return _parsed(_plain_sheets(path), max_pages, warnings)
+    try:
+        return _parsed(_excel_sheets(path, beside), max_pages, warnings)
+    except _ODD:
+        return _parsed(_plain_sheets(path), max_pages, (*warnings, _PLAIN))
+
+
+def _as_text(path: Path, max_pages: int) -> Parsed | None:
+    """Web sites call the tables that they offer for download workbooks; Excel opens these too."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if _MARKUP.match(head):
+        found, kind = html_page.read(path, max_pages), "a web page"
+    elif head.startswith(_UTF_16) or (b"\0" not in head and _ROWS.match(head)):
+        found, kind = delimited.read(path, max_pages), "rows of text"
+    else:
+        return None
+    note = f"This file is {kind} and no workbook; it was read as such."
+    return replace(found, warnings=(*found.warnings, note))
 
 
 def _parsed(sheets: Iterable[_Sheet], max_pages: int, warnings: tuple[str, ...]) -> Parsed:
@@ -59,10 +89,7 @@ def _parsed(sheets: Iterable[_Sheet], max_pages: int, warnings: tuple[str, ...])
 
 
 def _excel_sheets(path: Path, beside: dict[str, list[str]]) -> Iterator[_Sheet]:
-    try:
-        book = load_workbook(path, data_only=True)
-    except (InvalidFileException, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise LoadError(_NOT_ONE) from error
+    book = load_workbook(path, data_only=True)
     for sheet in book._sheets:
         extra = beside.get(sheet.title, [])
         if not hasattr(sheet, "iter_rows"):  # a sheet that is a chart
