@@ -45,7 +45,9 @@ def _best_first(
     bare = replace(allocation, recalled=(), prompt_tokens=allocation.prompt_tokens - freed)
     filled = _Shown(request, pieces, bare)
     room = filled.room()
-    piece = _shorter(request.excerpts[best], room, filled, encoder) if room > LEAST_TOKENS else None
+    piece = (
+        _shorter(request.excerpts[best], room, filled, encoder) if room >= LEAST_TOKENS else None
+    )
     if piece is None:
         return shown
     filled = filled.with_excerpt(best, piece)
