@@ -36,7 +36,7 @@ MakeTables = Callable[[sa.Engine], None]
 BUSY_TIMEOUT_S = 15.0
 LOG_TIMEOUT_MS = 200
 COMPILED_STATEMENTS = 500
-PAGES_KIB = 256
+PAGES_KIB = 128
 """What a connection keeps of its file. Hundreds of people have one each, and a file that is read
 often is in the memory of the system anyway."""
 _WRITES = "chatbot_writes"

@@ -47,7 +47,7 @@ def test_statements_are_compiled_once_for_all_files(
 def test_a_connection_keeps_little_of_its_file(tmp_path: Path) -> None:
     with _talk(tmp_path / "chats.db") as store, store._database.read() as connection:
         assert connection.exec_driver_sql("PRAGMA cache_size").scalar() == -PAGES_KIB
-    assert PAGES_KIB <= 512
+    assert PAGES_KIB <= 256
 
 
 def test_token_ids_are_kept_once_for_all_turns_and_files(
