@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 import netguard
 import pytest
@@ -50,13 +50,27 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return pytest_collect_file(file_path, parent)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In several processes, a file stays in one, and so do all browser tests: one server and one
-    browser serve them."""
-    for item in items:
-        place = item.path.relative_to(ROOT).as_posix() if ROOT in item.path.parents else "elsewhere"
-        group = "browser" if place.startswith("tests/browser/") else place
-        item.add_marker(pytest.mark.xdist_group(group))
+# Browser tests that mostly use servers of their own; about as much work as all others of them.
+OWN_SERVERS = ("test_demo", "test_crowd", "test_tabs_page", "test_model_change", "test_lists")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """In several processes, the browser tests are in two of them: one browser, and one server for
+    all that need none of their own, serve each half. They begin first, being the largest scopes.
+
+    Marks cannot say so: of a test's id, into which they are written, nothing is read by now.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Halves(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = PurePosixPath(nodeid.partition("::")[0])
+            if path.parent.name != "browser":
+                return nodeid
+            return "browser, own" if path.stem in OWN_SERVERS else "browser, shared"
+
+    return Halves(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 
-from tests.browser.person import CHROMIUM, FLAGS, Person, Site, person
+from tests.browser.person import CHROMIUM, FLAGS, Person, Site, fresh
 
 Tab = Callable[..., Person]
 # Other tests run beside these, on two cores: what is slow then is no fault of the page.
@@ -47,6 +47,7 @@ class Pool:
         self._browser = browser
         self._made: dict[str, list[BrowserContext]] = {}
         self._lent: list[BrowserContext] = []
+        self._kept: Page | None = None
         self.errors: list[str] = []
         self.hosts: set[str] = set()
 
@@ -60,6 +61,19 @@ class Pool:
         window.set_default_timeout(20_000)
         self._lent.append(window)
         return window
+
+    def tab(self, url: str) -> Person:
+        """A tab in English on a desktop with a new chat: the one of the test before, if it can be
+        made as new, since opening the page takes longer than most tests."""
+        if self._kept is not None:
+            try:
+                return fresh(Person(self._kept), url)
+            except (Error, AssertionError):
+                self._kept.context.close()
+        window = self._open({})
+        window.set_default_timeout(20_000)
+        self._kept = window.new_page()
+        return Person(self._kept).open(url)
 
     def take_back(self) -> None:
         """Let no window keep anything of the test."""
@@ -103,9 +117,9 @@ def windows(pool: Pool) -> Iterator[Callable[..., BrowserContext]]:
 
 
 @pytest.fixture
-def tab(windows: Callable[..., BrowserContext], site: Site) -> Person:
+def tab(windows: Callable[..., BrowserContext], pool: Pool, site: Site) -> Person:
     """One tab with a new chat, in English, on a desktop."""
-    return person(windows(), site.url)
+    return pool.tab(site.url)
 
 
 @pytest.fixture

@@ -188,6 +188,29 @@ class Person:
         return found[1] if found else ""
 
 
+# What a test may have left on a page. A script of the page itself watches for none of it.
+LEFT = """() => {
+  localStorage.clear();
+  document.body.classList.remove('dark');
+  document.querySelector('#shell').classList.remove(
+    'side-open', 'panel-open', 'side-closed', 'panel-closed');
+  document.querySelectorAll('.toast-close').forEach((button) => button.click());
+  document.querySelector('#panel-tabs [data-tab=prompt]').click();
+}"""
+
+
+def fresh(tab: Person, url: str) -> Person:
+    """A tab on the page of `url` as if it had just been opened."""
+    assert tab.page.url.startswith(url)
+    assert tab.send_button.is_visible() and not tab.page.locator("dialog[open]").count()
+    tab.page.evaluate(LEFT)
+    tab.box.fill("")
+    tab.new_chat()
+    expect(tab.toasts).to_have_count(0, timeout=5_000)
+    expect(tab.page.locator("#context .none")).to_be_visible(timeout=5_000)
+    return tab
+
+
 def until(check: Callable[[], bool], what: str, limit_s: float = 40.0) -> None:
     """Wait for something that is not on the page."""
     end = time.monotonic() + limit_s

@@ -27,19 +27,19 @@ PASSWORD = "a long password"
 BROWSING, WIRED = ("anna", "bora"), tuple(f"person{n}" for n in range(6))
 NAMES = (*BROWSING, *WIRED)
 MEASURED = "CROWD_TURNS" in os.environ
-N_TURNS = int(os.environ.get("CROWD_TURNS", "6"))
+N_TURNS = int(os.environ.get("CROWD_TURNS", "3"))
 """The full measurement is 20, alone on the machine; the tests of every day do with fewer."""
 
 
 def echo(prompt: str, _: tuple[int, ...]) -> str:
     """Says the last word of a person that is in the prompt, so that a wrong prompt would show."""
-    words = re.findall(rf"(?:{'|'.join(NAMES)}|solo)-\d+", prompt)
+    words = re.findall(rf"(?:{'|'.join(NAMES)}|solo|late)-\d+", prompt)
     return f"You said {words[-1]}, and so it is." if words else "A chat."
 
 
 @pytest.fixture
 def crowd(folder: Path) -> Iterator[Site]:
-    write_users(folder / "users.txt", dict.fromkeys((*NAMES, "solo"), hash_of(PASSWORD)))
+    write_users(folder / "users.txt", dict.fromkeys((*NAMES, "solo", "late"), hash_of(PASSWORD)))
     engine = lambda: ScriptedEngine(echo, tokens_per_s=100)  # noqa: E731
     site = Site(folder, engine=engine, auth=folder / "users.txt")
     yield site
@@ -96,7 +96,7 @@ def test_eight_people_wait_for_no_action_and_see_only_their_own(
     windows: Windows, crowd: Site
 ) -> None:
     alone: list[float] = []
-    wired(crowd, "solo", alone, 5)
+    wired(crowd, "solo", alone, 3)
     tabs = {name: log_in(windows, crowd, name) for name in BROWSING}
     waits: list[float] = []
     clicks: list[float] = []
@@ -110,6 +110,9 @@ def test_eight_people_wait_for_no_action_and_see_only_their_own(
                 expect(tab.last_reply()).to_have_text(f"You said {name}-{number}, and so it is.")
                 expect(tab.send_button).to_be_visible()
                 clicks.append(pin(tab))
+    # The machine may have become busier since: alone is how it is now, too.
+    alone_now: list[float] = []
+    wired(crowd, "late", alone_now, 3)
     texts = dict(zip(WIRED, (result.result() for result in heard), strict=True))
     texts |= {name: tab.page.locator("body").inner_text() for name, tab in tabs.items()}
     for name, text in texts.items():
@@ -122,8 +125,8 @@ def test_eight_people_wait_for_no_action_and_see_only_their_own(
             assert turn.question == f"The word is {name}-{number}."
             assert turn.reply == f"You said {name}-{number}, and so it is."
     # One second; on a machine that is slow or busy, not much more than one person alone waits.
-    limit = max(1.0, 6 * statistics.median(alone))
-    print(f"alone {alone}, waits {sorted(waits)[-5:]}, clicks {sorted(clicks)[-5:]}")
+    limit = max(1.0, 6 * max(map(statistics.median, (alone, alone_now))))
+    print(f"alone {alone} {alone_now}, waits {sorted(waits)[-5:]}, clicks {sorted(clicks)[-5:]}")
     assert longest(waits) < limit, (limit, sorted(waits))
     assert longest(clicks) < limit + 1.0, (limit, sorted(clicks))
     assert max(waits + clicks) < 10 * limit, "somebody was held up"

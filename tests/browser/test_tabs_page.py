@@ -119,9 +119,9 @@ def test_a_restart_of_the_server_loses_nothing(windows: Windows, folder: Path) -
 
 
 @contextmanager
-def killed_server(folder: Path, port: int = 0) -> Iterator[str]:
+def killed_server(folder: Path) -> Iterator[str]:
     """The address of a server of its own process, which is killed at the end."""
-    command = [sys.executable, "-m", "tests.browser.scripted_server", str(folder), str(port)]
+    command = [sys.executable, "-m", "tests.browser.scripted_server", str(folder), "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
@@ -140,7 +140,8 @@ def test_a_server_killed_in_mid_reply_comes_back_with_the_question_and_retry(
         tab.write("Cut off script:slow")
         expect(tab.last_reply()).to_contain_text("word3")
         port = int(url.rstrip("/").rsplit(":", 1)[1])
-    with killed_server(folder, port) as url:
+    own = Site(folder, port=port)
+    try:
         # The page comes back by itself, in the same chat.
         expect(tab.feet.last).to_contain_text("The program ended", timeout=60_000)
         expect(tab.questions).to_have_text(["Before script:plain", "Cut off script:slow"])
@@ -150,6 +151,8 @@ def test_a_server_killed_in_mid_reply_comes_back_with_the_question_and_retry(
         tab.page.keyboard.press("Escape")
         expect(tab.feet.last).to_contain_text("Stopped.")
         expect(tab.questions).to_have_count(2)
+    finally:
+        own.close()
 
 
 def test_the_page_is_there_while_the_model_loads(windows: Windows, folder: Path) -> None:
