@@ -170,16 +170,22 @@ def within(
         if excerpt.tokens <= room:
             kept.append(excerpt)
             continue
-        part = (
-            None
-            if room < LEAST_TOKENS
-            else shortened(excerpt, query, lambda e, room=room: count_tokens(e.text) <= room)
-        )
+        part = _part_within(excerpt, room, query, count_tokens)
         if part is not None:
-            kept.append(replace(part, tokens=count_tokens(part.text)))
+            kept.append(part)
         if kept:
             break
     return kept
+
+
+def _part_within(
+    excerpt: Excerpt, room: int, query: str, count_tokens: CountTokens
+) -> Excerpt | None:
+    def fits(part: Excerpt) -> bool:
+        return count_tokens(part.text) <= room
+
+    part = shortened(excerpt, query, fits) if room >= LEAST_TOKENS else None
+    return part and replace(part, tokens=count_tokens(part.text))
 
 
 def for_standalone(budget: ContextBudget) -> ContextBudget:
