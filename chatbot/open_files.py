@@ -11,7 +11,7 @@ MOST = 65_536
 def allow_many() -> None:
     """As many open files as the system grants without asking anybody, `MOST` at most.
 
-    Each person who is there takes six of them; shells and services usually begin with 1,024.
+    Each person who is there takes three to six; shells and services usually begin with 1,024.
     """
     if sys.platform == "win32":
         return

@@ -49,7 +49,7 @@ class Services:
         engine = OwnedEngine(self.engine, name)
         shared = settings.database_url is not None
         documents = self.library.store
-        return _joined(
+        services = _joined(
             settings,
             engine,
             make_embedder=lambda _: self.library.embedder,
@@ -61,6 +61,9 @@ class Services:
                 else None
             ),
         )
+        # Most people who ask have no documents.
+        services._let_documents_rest()
+        return services
 
     def rest(self) -> None:
         """Let go of what is made, read or opened again at need: whoever comes back waits a little.
@@ -68,10 +71,13 @@ class Services:
         Safe at any time, and cheap where nothing has been used since.
         """
         self.chat.rest()
+        self._let_documents_rest()
+        self.store.rest()
+
+    def _let_documents_rest(self) -> None:
         documents = self.library.store
         if isinstance(documents, Index):
             documents.rest()
-        self.store.rest()
 
     def close(self) -> None:
         """Stop everything, the last built first. Idempotent."""

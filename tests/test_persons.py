@@ -75,6 +75,8 @@ def test_who_is_away_keeps_nothing_open_and_finds_everything(
     for services in (away, here):
         services.store.create_conversation("", None, "talk")
         _talk(services, "My sister Mina lives in Busan.", "Where does Mina live?")
+        assert not _kept(services)["library"], "opened for somebody without documents"
+        assert services.library.documents() == []
     assert all(_kept(away).values()), _kept(away)
     clock.now_s = REST_AFTER_S - 1
     persons.of("ben")
