@@ -40,6 +40,10 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if users.pop(arguments.name, None) is None:
         raise InputError(f"There is no user {arguments.name!r} in {path}.")
     write_users(path, users)
+    console.note(
+        f"Removed {arguments.name}, who is logged out at once; API keys made for this name stay "
+        "until 'key revoke'."
+    )
     return 0
 
 

@@ -42,7 +42,9 @@
       kept = JSON.parse(sessionStorage.getItem(KEY));
       sessionStorage.removeItem(KEY);
     } catch { /* nothing kept */ }
-    if (kept && kept.text && kept.user === user() && kept.id === conversation() && !box().value) setBox(kept.text);
+    // The page learns from its address which chat it shows.
+    const id = new URLSearchParams(location.search).get('c') || '';
+    if (kept && kept.text && kept.user === user() && kept.id === id && !box().value) setBox(kept.text);
   };
   let looked = false;
   localchat.onChange(() => { if (!looked && user() && box()) { looked = true; bringBack(); } });

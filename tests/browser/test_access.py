@@ -83,6 +83,27 @@ def test_the_keyboard_alone_is_enough(tab: Person) -> None:
     assert outline == "solid"
 
 
+def log_in(page: Page, name: str, password: str) -> None:
+    page.locator("[name=name]").fill(name)
+    page.locator("[name=password]").fill(password)
+    page.locator("button").click()
+    expect(page.locator("#language")).to_have_count(1)
+
+
+def keep_a_draft_over_a_login(anna: Person, users: Path) -> None:
+    """Her password is changed while she writes."""
+    expect(anna.send_button).to_be_visible()
+    anna.box.fill("half a thought")
+    add_user(users, "anna", "another password")
+    show(anna, "machine")
+    expect(anna.page.locator("dialog")).to_contain_text("Please log in again")
+    anna.page.locator("dialog [data-confirm]").click()
+    log_in(anna.page, "anna", "another password")
+    expect(anna.box).to_have_value("half a thought")
+    expect(anna.questions).to_have_count(2)
+    expect(anna.toasts).to_have_count(0)
+
+
 def test_two_people_log_in_and_see_only_their_own(windows: Windows, folder: Path) -> None:
     for name in ("anna", "bora"):
         add_user(folder / "users.txt", name, "a long password")
@@ -96,10 +117,7 @@ def test_two_people_log_in_and_see_only_their_own(windows: Windows, folder: Path
             page.locator("[name=password]").fill("a wrong one")
             page.locator("button").click()
             expect(page.locator("[role=alert]")).to_be_visible()
-            page.locator("[name=name]").fill(name)
-            page.locator("[name=password]").fill("a long password")
-            page.locator("button").click()
-            expect(page.locator("#language")).to_have_count(1)
+            log_in(page, name, "a long password")
             tabs[name] = Person(page)
         tabs["anna"].ask("The key lies under the stone script:plain")
         expect(tabs["bora"].chats).to_have_count(0)
@@ -114,6 +132,7 @@ def test_two_people_log_in_and_see_only_their_own(windows: Windows, folder: Path
         expect(tabs["bora"].page.locator(".pending")).to_contain_text("1개")
         tabs["anna"].page.keyboard.press("Escape")
         expect(tabs["bora"].feet).to_have_count(1)
+        keep_a_draft_over_a_login(tabs["anna"], folder / "users.txt")
         tabs["bora"].page.locator("#side-foot form button").click()
         expect(tabs["bora"].page.locator("[name=password]")).to_be_visible()
     finally:
