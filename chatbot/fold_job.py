@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import accumulate, takewhile
+from itertools import takewhile
 
 from chatbot.engine.base import Engine, SamplingParams
 from chatbot.engine.exchange import in_use
 from chatbot.errors import ChatbotError
 from chatbot.fold_call import SummaryCall, sentence_vectors
 from chatbot.fold_history import backoff_of, untold_refusal
+from chatbot.fold_plan import first_that_fit
 from chatbot.fold_types import CallModel, FoldResult, FoldSettings, refusal_notice
 from chatbot.language import Language
-from chatbot.messages import Conversation, Notice, Turn
+from chatbot.messages import Conversation, Notice
 from chatbot.prompting import PromptBuilder
 from chatbot.settings import Settings
 from chatbot.store import Store
@@ -171,7 +172,9 @@ class FoldJob:
             self._meet(conversation_id)
         turns = conversation.turns[span.start : span.stop]
         if at_once:
-            turns = self._within_window(turns)
+            encoder = self._builder().encoder
+            tokens = [encoder.turn(turn).tokens for turn in turns]
+            turns = turns[: first_that_fit(tokens, self._window())]
         language = self._language(conversation)
         result = self._folder(language, stop, at_once=at_once).fold(
             conversation.summary,
@@ -186,13 +189,6 @@ class FoldJob:
         if not at_once:
             self._cut_off.pop(conversation_id, None)
         return self._keep(conversation, result)
-
-    def _within_window(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        """As many as fill the window, one at least: an import's thousand turns would hold up a
-        question for seconds. The others come with the next question."""
-        encoder, room = self._builder().encoder, self._window()
-        totals = accumulate(encoder.turn(turn).tokens for turn in turns)
-        return tuple(turns[: max(1, sum(total <= room for total in totals))])
 
     def _keep(self, conversation: Conversation, result: FoldResult) -> bool:
         """Store what a fold has come to; whether it made a summary and more is due."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import prompts
 from chatbot.messages import Message, Turn
@@ -44,6 +45,15 @@ def plan_fold(
         left_tokens -= turn_tokens[stop]
         stop += 1
     return range(covered, stop) if stop > covered else None
+
+
+def first_that_fit(turn_tokens: Sequence[int], room_tokens: int) -> int:
+    """How many of the first turns fill the room; one at least.
+
+    For a fold that somebody waits for: an import's thousand turns would hold up a question for
+    seconds. The others come with the next question.
+    """
+    return max(1, sum(total <= room_tokens for total in accumulate(turn_tokens)))
 
 
 @dataclass(frozen=True, slots=True)
