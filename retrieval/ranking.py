@@ -132,12 +132,14 @@ def score_texts(query: QueryTerms, texts: Sequence[Sequence[Sequence[str]]]) -> 
     mean = sum(lengths) / max(1, len(texts)) or 1.0
     scores = []
     for text, n_terms in zip(texts, lengths, strict=True):
-        met = [[term for term in sentence if term in query.weights] for sentence in text]
-        best = max((sentence_score(query, sentence) for sentence in met), default=0.0)
+        # Of a text's sentences, those with terms of the query; mostly they are few.
+        found = [list(filter(query.weights.__contains__, sentence)) for sentence in text]
+        met = [(sentence, terms) for sentence, terms in zip(text, found, strict=True) if terms]
+        best = max((sentence_score(query, terms) for _, terms in met), default=0.0)
         scores.append(
-            _bm25(query.weights, [t for sentence in met for t in sentence], n_terms / mean)
+            _bm25(query.weights, [t for terms in found for t in terms], n_terms / mean)
             + SENTENCE_FACTOR * best
-            + _kept_together(query, text, met)
+            + _kept_together(query, met)
         )
     return scores
 
@@ -154,15 +156,14 @@ def _bm25(weights: Mapping[str, float], terms: Sequence[str], relative_length: f
     return sum(weights[t] * n * (K1 + 1) / (n + norm) for t, n in counts.items())
 
 
-def _kept_together(
-    query: QueryTerms, text: Sequence[Sequence[str]], met: Sequence[Sequence[str]]
-) -> float:
+def _kept_together(query: QueryTerms, met: Sequence[tuple[Sequence[str], Sequence[str]]]) -> float:
     """What neighbours of the query add that stand together in a sentence, and words that begin
-    as its words do. `met` are the query's terms in each sentence: mostly they rule it out."""
+    as its words do. `met` has sentences with the query's terms in them: mostly these rule it out.
+    """
     heads: set[str] = set()
     pairs: set[tuple[str, str]] = set()
     fewest = 1 if any(a == b for a, b in query.adjacent) else 2
-    for sentence, terms in zip(text, met, strict=True):
+    for sentence, terms in met:
         here = set(terms)
         if len(here) < fewest and query.heads.isdisjoint(here):
             continue

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
 
 from retrieval.chunk_store import SearchedStore, WindowHit
-from retrieval.embed import Embedder
+from retrieval.embed import Embedder, Vectors
 from retrieval.ranking import QueryTerms, fuse, score_texts, weigh
 from retrieval.sentences import Span, sentence_cells
 from retrieval.tables import sentence_terms
@@ -96,11 +97,15 @@ def search(
         return Found()
     terms = _cut(lexical_terms(query))
     dense_weight = _dense_weight(embedder, query, weights)
-    total, frequencies = index.term_frequencies(terms)
-    chunk_ids = index.lexical(_telling(frequencies), N_LEXICAL, document_ids)
     hits: list[WindowHit] = []
-    if embedder is not None and dense_weight > 0 and index.has_vectors():
-        hits = index.dense(embedder.embed_query(query), N_WINDOWS, document_ids)
+    with ThreadPoolExecutor(1) as aside:  # the model and the keywords share nothing
+        vector: Future[Vectors] | None = None
+        if embedder is not None and dense_weight > 0 and index.has_vectors():
+            vector = aside.submit(embedder.embed_query, query)
+        total, frequencies = index.term_frequencies(terms)
+        chunk_ids = index.lexical(_telling(frequencies), N_LEXICAL, document_ids)
+        if vector is not None:
+            hits = index.dense(vector.result(), N_WINDOWS, document_ids)
     weighed = weigh(query, frequencies, total)
     candidates = _candidates(index, weighed, chunk_ids, hits)
     wanted = content_terms(query)
@@ -120,9 +125,9 @@ def drop_contained(ranked: Sequence[Ranked]) -> list[Ranked]:
     texts: list[str] = []
     for item in ranked:
         words = folded(item.passage.text)
-        if any(words in other for other in texts):
+        if words in "\n".join(texts):  # no line break is within folded words
             continue
-        inside = [i for i, other in enumerate(texts) if other in words]
+        inside = [i for i, other in enumerate(texts) if len(other) <= len(words) and other in words]
         if inside:
             best = inside[0]
             kept[best], texts[best] = item.scored(kept[best].score), words
