@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,9 +15,16 @@ from chatbot.api import mailbox
 from chatbot.api.mailbox import PACE_S, Mailbox
 from chatbot.engine.base import TextDelta
 
+T = TypeVar("T")
 END = "end"
 Box = Mailbox[str]
 Taken = list[list[str | TextDelta]]
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """In a thread of its own: a browser test before it may have left a loop in this one."""
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(asyncio.run, asyncio.wait_for(work, 30)).result()
 
 
 def _read(speak: Callable[[Box], None], silence_s: float = 5.0) -> Taken:
@@ -31,7 +40,7 @@ def _read(speak: Callable[[Box], None], silence_s: float = 5.0) -> Taken:
         thread.join()
         return taken
 
-    return asyncio.run(asyncio.wait_for(main(), 30))
+    return _run(main())
 
 
 def _texts(taken: Taken) -> list[str]:
@@ -73,7 +82,7 @@ def test_the_first_text_and_whatever_is_no_text_go_at_once(
         box.put(END)
         assert await reading == [TextDelta("b"), END]
 
-    asyncio.run(asyncio.wait_for(main(), 30))
+    _run(main())
 
 
 def test_a_silence_is_told() -> None:

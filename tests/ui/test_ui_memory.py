@@ -47,7 +47,7 @@ def test_a_refused_summary_says_why_until_one_is_kept() -> None:
     assert 'data-code="summary_refused"' in html and "sentences of the turns" in html
     assert "invented, not in the turns: Bob; breaks off" in html
     assert "summary_refused" not in summary_html("en", chat, [refused, kept])
-    assert why_text("ko", "over its cap: 300 of 256 tokens").endswith(": 300 of 256 tokens")
+    assert why_text("ko", "over its cap: 300 of 256 tokens") == "너무 긺: 300 토큰 (기준 256)"
     assert why_text("ko", "something new: x") == "something new: x"
 
 
