@@ -74,7 +74,7 @@ def test_a_step_without_a_reply_was_only_tried() -> None:
 
 
 def test_why_a_summary_was_refused_leaves_only_quoted_words_as_they_are() -> None:
-    assert why_text("ko", "over its cap: 90 of 60 tokens") == "너무 긺: 60 중 90 토큰"
+    assert why_text("ko", "over its cap: 90 of 60 tokens") == "너무 긺: 90 토큰 (기준 60)"
     assert why_text("ko", "language: en instead of ko") == "다른 언어: 한국어 대신 영어"
     assert why_text("ko", "did not end by itself: length") == "중간에 끊김: 최대 길이"
     assert why_text("ko", "invented: Bob") == "대화에 없는 내용: Bob"
