@@ -125,7 +125,7 @@ def llama_cpp(file: Path | None) -> tuple[Generate, Any]:
 
     def generate(prompt: Sequence[int], tokens: int) -> list[float]:
         times = [time.process_time()]
-        model.reset()  # type: ignore[no-untyped-call]
+        model.reset()
         model.eval(list(prompt))
         for number in range(tokens):
             token = model.sample(temp=0.0)
