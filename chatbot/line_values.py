@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from chatbot.figures import Number, bare_days, dates, numbers
-from chatbot.proper_names import english_names, identifiers, korean_names, person_or_place
+from chatbot.proper_names import (
+    NAME_PARTICLES,
+    english_names,
+    identifiers,
+    korean_names,
+    person_or_place,
+)
 
 _WEEKDAY = re.compile(
     r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|([월화수목금토일])요일", re.IGNORECASE
@@ -47,6 +53,7 @@ _GIVEN_UP_BEHIND = re.compile(
     r"|\w{0,3}\s?(?:말고|대신|아니|그만|떠나|퇴사|관뒀|틀렸)|(?:에서|을|를)\s(?:나와|그만|떠나|퇴사)",
     re.IGNORECASE,
 )
+_BETWEEN = ("", *(f"{particle} " for particle in NAME_PARTICLES))
 DATE_NAMES = re.compile(
     r"(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?",
@@ -195,12 +202,14 @@ def _days(line: str) -> frozenset[int]:
 
 
 def _english(text: str) -> list[str]:
-    """Names side by side are one."""
+    """Names side by side are one, also with a particle between them."""
     names = [name for name in english_names(text) if not DATE_NAMES.fullmatch(name)]
     joined: list[str] = []
     for name in names:
-        if joined and f"{joined[-1]} {name}" in text:
-            joined[-1] = f"{joined[-1]} {name}"
+        longer = (f"{joined[-1]} {between}{name}" for between in _BETWEEN) if joined else ()
+        whole = next((one for one in longer if one in text), None)
+        if whole:
+            joined[-1] = whole
         else:
             joined.append(name)
     return joined

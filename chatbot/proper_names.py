@@ -21,9 +21,15 @@ _PLAIN_UNIT = re.compile(
     re.IGNORECASE,
 )
 _INITIAL = re.compile(r"(?:^|[.!?:;\n•*(\"“‘—–-]|\d[.)])\s*[\"“‘(*_]*$")
+NAME_PARTICLES = (
+    "de", "da", "di", "du", "del", "della", "der", "dos", "la", "van", "von", "van der", "van den",
+    "von der", "de la", "ter", "ten", "bin", "al", "el",
+)  # fmt: skip
+"""Stand between a given and a family name, as in Imke de Vries."""
 _NAME_VERB = re.compile(
     r"\s+(?:wants?|wanted|said|says|lives?|lived|works?|worked|likes?|asked|plans?|prefers?|loves?"
-    r"|told|thinks?|(?:is|was) (?:an? |his|her|their|the user['’]s)|and\s+[A-Z]|[A-Z][a-z]+)\b"
+    r"|told|thinks?|(?:is|was) (?:an? |his|her|their|the user['’]s)|and\s+[A-Z]|[A-Z][a-z]+"
+    rf"|(?:{'|'.join(NAME_PARTICLES)})\s+[A-Z][a-z]+)\b"
 )
 _SURNAME = "김이박최정강조윤장임한오서신권황안송류전홍고문양손배백허유남심노하곽성차주우구민"
 _GIVEN = (

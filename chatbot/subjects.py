@@ -55,9 +55,19 @@ _ORDINAL = re.compile(r"\b(second|third|fourth|fifth|other|2nd|3rd)\s([a-z]+)", 
 _LABEL_KO = re.compile(r"^(?:\S+\s)??([가-힣]{2,})\s?(\d[\d-]*)(?:번|호|호차|차)?[은는이가]\s")
 
 
+_LEAD_IN = re.compile(
+    r"^\W*(?:an? )?(?:(?:small|quick|brief|short|minor|little) )?"
+    r"(?:update|correction|change|news|note|heads[ -]up)\s*[:—–]\s*"
+    r"|^\W*(?:(?:작은|간단한|짧은) )?(?:변경|정정|수정|업데이트|소식)(?: ?사항)?\s*[:—–]\s*",
+    re.IGNORECASE,
+)
+"""Says that something is new, and not of what."""
+
+
 @lru_cache(maxsize=16_384)
 def subject(line: str) -> frozenset[str]:
     """What a line is about: stems of its words without values, figures and words of mere form."""
+    line = _LEAD_IN.sub("", line)
     named = {part for v in values(line) if v.kind in ("name", "id") for part in v.key.split()}
     english = {
         term

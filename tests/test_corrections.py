@@ -37,6 +37,7 @@ SAID_KO = (
     "결혼식에 120명이 와요.",
 )
 CORRECTIONS = [
+    ("Small update: Imke de Vries has taken over as landlord.", 9, "Tom Baker", "Imke de Vries"),
     ("Actually, the grant deadline has been moved to 21 March.", 1, "14 March", "21 March"),
     ("The deadline for the grant application is 28 March.", 1, "14 March", "28 March"),
     ("My dentist called, the appointment is pushed to Friday.", 2, "Tuesday", "Friday"),
