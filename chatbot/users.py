@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import logging
 import os
 import re
 import secrets
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from chatbot.errors import InputError, SettingsError
 
+log = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 _COST, _BLOCK, _PARALLEL, _LENGTH = 1 << 14, 8, 1, 32
 MIN_PASSWORD_CHARACTERS = 8
@@ -57,8 +59,8 @@ class UserFile:
         """Raises SettingsError for a file that cannot be read or names nobody."""
         self._path = path
         self._lock = threading.Lock()
+        self._state = self._seen()  # first, or a change in between would never be seen
         self._users = read_users(path)
-        self._state = self._seen()
 
     def users(self) -> Mapping[str, str]:
         """Hashes by names, as the file has them now."""
@@ -67,7 +69,8 @@ class UserFile:
             if state != self._state:
                 try:
                     self._users = read_users(self._path)
-                except SettingsError:
+                except SettingsError as error:
+                    log.warning("Nobody can log in until this is mended: %s", error)
                     self._users = {}
                 self._state = state
             return self._users

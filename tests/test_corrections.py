@@ -126,6 +126,13 @@ def merged(*texts: str, cap: int = 1000) -> tuple[Fact, ...]:
     return facts
 
 
+@pytest.mark.parametrize("lead_in", ["Small update: ", "Quick correction: ", "정정 사항: "])
+def test_a_lead_in_says_nothing_of_the_subject(lead_in: str) -> None:
+    said = "My new supervisor is Dalia Haddad, who seems nice."
+    found = find_corrected(f"{lead_in}Imke de Vries has taken over as my supervisor.", [said])
+    assert found is not None and found.new == "Imke de Vries"
+
+
 def test_a_correction_says_what_it_was_before_in_the_prompts_words() -> None:
     [fact] = merged("The deadline is 14 March.", "The deadline moved to 21 March.")
     assert fact.earlier == "The deadline is 14 March."
