@@ -72,7 +72,8 @@ def test_broken_logits_fail_one_reply_only(
         Fault(model, at_call, with_logit(value)),
         pytest.raises(EngineError, match="no numbers"),
     ):
-        reply(engine, temperature=temperature)
+        # A drawn end token must not come before the fault.
+        reply(engine, temperature=temperature, min_tokens=at_call)
     assert reply(engine).finish == "length"
 
 
