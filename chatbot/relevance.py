@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,8 @@ class TermIndex:
         self._postings: dict[str, tuple[list[int], list[int]]] = {}
         self._lengths: list[int] = []
         self._tokens: list[int] = []
-        self._terms: list[frozenset[str]] = []
+        self._terms: list[tuple[str, ...]] = []
+        # Each once. Hundreds of people have an index each: a set would take six times the room.
         self._order: list[int] = []
         self._known: _Arrays | None = None
 
@@ -94,13 +96,14 @@ class TermIndex:
 
     def _put(self, terms: Sequence[str], tokens: int) -> int:
         number = len(self._lengths)
-        for term, count in Counter(terms).items():
+        counted = Counter(map(intern, terms))
+        for term, count in counted.items():
             numbers, counts = self._postings.setdefault(term, ([], []))
             numbers.append(number)
             counts.append(count)
         self._lengths.append(len(terms))
         self._tokens.append(tokens)
-        self._terms.append(frozenset(terms))
+        self._terms.append(tuple(counted))
         return number
 
     def _take_out(self, number: int) -> None:
@@ -110,7 +113,7 @@ class TermIndex:
             del numbers[at], counts[at]
             if not numbers:
                 del self._postings[term]
-        self._terms[number] = frozenset()
+        self._terms[number] = ()
 
     def weights(self, query: str) -> dict[str, float]:
         """What a match of each of the query's terms is worth; terms in no text are left out."""
