@@ -125,7 +125,7 @@ def drop_contained(ranked: Sequence[Ranked]) -> list[Ranked]:
     texts: list[str] = []
     for item in ranked:
         words = folded(item.passage.text)
-        if words in "\n".join(texts):  # no line break is within folded words
+        if any(words in other for other in texts):
             continue
         inside = [i for i, other in enumerate(texts) if len(other) <= len(words) and other in words]
         if inside:
