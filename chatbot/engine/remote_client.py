@@ -15,6 +15,7 @@ import openai
 from chatbot.engine.remote_deadline import OverdueError, within
 from chatbot.engine.remote_faults import endless, typed, unreachable
 from chatbot.engine.remote_proxy import is_here
+from chatbot.engine.remote_words import whole_body
 from chatbot.errors import RemoteError, SettingsError
 
 CONNECT_TIMEOUT_S = 10.0
@@ -139,6 +140,8 @@ class RemoteClient:
     def typed(self, error: Exception, *, model: str = "", began: bool = False) -> RemoteError:
         """The error of ours for what the client raised, without the key, which some servers say
         back. `began`: the server had begun to answer."""
+        if isinstance(error, openai.APIError):
+            error.body = whole_body(error)
         if len(self._key) >= _LEAST_HIDDEN:
             error.args = tuple(_hidden(part, self._key) for part in error.args)
             if isinstance(error, openai.APIError):

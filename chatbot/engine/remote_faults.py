@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 import openai
 
 from chatbot.engine.remote_proxy import proxy_hint
+from chatbot.engine.remote_words import fields_of, shown, words_of
 from chatbot.errors import (
     ConnectionLostError,
     NoAnswerError,
@@ -19,14 +18,14 @@ from chatbot.errors import (
     WrongKeyError,
 )
 
-MAX_SHOWN = 200
 LEAST_CONTEXT_TOKENS, MOST_CONTEXT_TOKENS = 64, 1 << 30
 """What is beyond is no context of any model; see `is_context`."""
 # How servers say that prompt and reply are too long, with their limit where they name it: OpenAI
 # and vLLM, llama-cpp-python, llama.cpp, SGLang, Text Generation Inference.
 _TOO_LONG = re.compile(
     r"context[ _-]length|context[ _-]window|context[ _-]size|maximum allowed length|"
-    r"max_new_tokens`? must be <=|longer than the model|too many tokens|input is too long",
+    r"max_new_tokens`? must be <=|must have (?:less|fewer) than \d+ tokens|longer than the model|"
+    r"too many tokens|(?:input|prompt) is too long",
     re.IGNORECASE,
 )
 _LIMITS = tuple(
@@ -37,6 +36,7 @@ _LIMITS = tuple(
         r"model's context length \((\d+)",
         r"maximum allowed length \((\d+)",
         r"must be <= (\d+)",
+        r"must have (?:less|fewer) than (\d+) tokens",
     )
 )
 _NO_MODEL = re.compile(
@@ -113,12 +113,6 @@ def is_context(tokens: int) -> bool:
     return LEAST_CONTEXT_TOKENS <= tokens <= MOST_CONTEXT_TOKENS
 
 
-def shown(text: str) -> str:
-    """A server's own words on one line, not endlessly long."""
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…"
-
-
 def _of_status(error: openai.APIStatusError, server: str, model: str) -> RemoteError:
     status, message = error.status_code, _message(error)
     by_proxy = proxy_hint(server) if status in _OF_PROXIES else ""
@@ -159,7 +153,7 @@ def retry_after(error: openai.APIStatusError) -> float | None:
 
 
 def _too_long(message: str, body: object) -> PromptTooLongError | None:
-    fields = _fields(body)
+    fields = fields_of(body)
     if not _TOO_LONG.search(message) and fields.get("code") != "context_length_exceeded":
         return None
     limit = fields.get("n_ctx")
@@ -174,19 +168,8 @@ def _too_long(message: str, body: object) -> PromptTooLongError | None:
 
 
 def _code(error: openai.APIError) -> str:
-    return str(error.code or _fields(error.body).get("code") or _fields(error.body).get("type"))
+    return str(error.code or fields_of(error.body).get("code") or fields_of(error.body).get("type"))
 
 
 def _message(error: openai.APIError) -> str:
-    fields = _fields(error.body)
-    for key in ("message", "detail", "error"):
-        if isinstance(text := fields.get(key), str) and text:
-            return shown(text)
-    return shown(error.message or type(error).__name__)
-
-
-def _fields(body: object) -> Mapping[str, Any]:
-    if not isinstance(body, Mapping):
-        return {}
-    inner = body.get("error")
-    return inner if isinstance(inner, Mapping) else body
+    return words_of(error.body) or shown(error.message or type(error).__name__)
