@@ -45,8 +45,8 @@ class _Line:
     message: Message
     start: int
     end: int
-    replaces: str | None = None
-    """Id of the message with the line that it takes the place of."""
+    old: Fact | None = None
+    """The line that it takes the place of."""
 
 
 class FactLines:
@@ -57,25 +57,18 @@ class FactLines:
         self._turns: list[Turn] = []
         self._lines: list[_Line] = []
         self._terms = TermIndex()
-        self._newer: dict[str, int] = {}
-        """Id of a fact -> number of the line that took its place."""
+        self._newer: dict[str, list[int]] = {}
+        """Id of a fact -> numbers of the lines that took its place, or that of a value in it."""
         self._of_message: dict[str, list[int]] = {}
+        self._linked: list[tuple[int, Fact]] = []
+        """All facts in their order, with the position of their turn; not all have a line."""
         self._linker = Linker()
 
     def sync(self, turns: Sequence[Turn]) -> None:
         """Hold exactly the lines of these turns."""
         same = common_front(self._turns, turns)
         if same < len(self._turns):
-            size = next((n for n, x in enumerate(self._lines) if x.position >= same), None)
-            if size is not None:
-                del self._lines[size:]
-                self._linker = Linker([line.fact for line in self._lines])
-                self._terms.truncate(size)
-                self._newer = {k: n for k, n in self._newer.items() if n < size}
-                self._of_message = {
-                    k: [n for n in numbers if n < size] for k, numbers in self._of_message.items()
-                }
-            del self._turns[same:]
+            self._keep(same)
         for position in range(same, len(turns)):
             self._add(position, turns[position])
 
@@ -91,29 +84,31 @@ class FactLines:
         found: dict[int, None] = {}
         # Of equals the newest: what was said last holds.
         for number in np.lexsort((-np.arange(len(scores)), -scores)).tolist():
-            if scores[number] < LEAST_OF_BEST * scores.max() or len(found) == MOST_LINES:
+            if scores[number] < LEAST_OF_BEST * scores.max() or len(found) >= MOST_LINES:
                 break
             if covered[number] >= least or kin[number] > 0:
-                found[self.newest(number)] = None
+                found |= dict.fromkeys(self.newest(number))
         return list(found)
 
-    def newest(self, number: int) -> int:
-        """The line that holds now in place of this one."""
-        seen = {number}
-        while (later := self._newer.get(self._lines[number].fact.id)) is not None:
-            if later in seen:
-                break
-            seen.add(later)
-            number = later
-        return number
+    def newest(self, number: int) -> list[int]:
+        """The lines that hold now in place of this one; several if several values changed."""
+        found, left = [], [number]
+        while left:
+            at = left.pop()
+            # What takes a place comes later, so that this ends.
+            later = [n for n in self._newer.get(self._lines[at].fact.id, ()) if n > at]
+            left += reversed(later)
+            found += [] if later else [at]
+        return found
 
     def outdated_in(self, excerpt: Excerpt) -> list[int]:
         """Newer lines for what a part of a message says and what no longer holds."""
         return [
-            self.newest(number)
+            newer
             for number in self._of_message.get(excerpt.message.id, ())
             if excerpt.start <= self._lines[number].start < excerpt.end
             and self._lines[number].fact.id in self._newer
+            for newer in self.newest(number)
         ]
 
     def with_later(self, excerpt: Excerpt, language: str) -> Excerpt:
@@ -138,7 +133,7 @@ class FactLines:
             score=1.0,
             tokens=self._count_tokens(text),
             note=fact_note(line.fact, language),
-            note_of=() if line.replaces is None else (line.replaces,),
+            note_of=() if line.old is None else (line.old.message_id,),
         )
 
     def fact(self, number: int) -> Fact:
@@ -147,18 +142,30 @@ class FactLines:
     def _add(self, position: int, turn: Turn) -> None:
         for fact in extract_facts([turn], least_weight=LEAST_ASKED_FOR):
             found = self._linker.link(fact)
-            spans = fact_spans(turn, found.fact)
-            if spans is None:
+            self._linked.append((position, found.fact))
+            if (spans := fact_spans(turn, found.fact)) is None:
                 continue
-            message, start, end = spans
-            old = found.replaces
-            if old is not None:
-                self._newer[old.id] = len(self._lines)
-            self._of_message.setdefault(message.id, []).append(len(self._lines))
             self._terms.add(lexical_terms(found.fact.text), self._count_tokens(found.fact.text))
-            replaces = None if old is None else old.message_id
-            self._lines.append(_Line(found.fact, position, message, start, end, replaces))
+            self._lines.append(_Line(found.fact, position, *spans, found.replaces))
+            self._enter(len(self._lines) - 1)
         self._turns.append(turn)
+
+    def _enter(self, number: int) -> None:
+        line = self._lines[number]
+        self._of_message.setdefault(line.message.id, []).append(number)
+        if line.old is not None:
+            self._newer.setdefault(line.old.id, []).append(number)
+
+    def _keep(self, turns: int) -> None:
+        """Drop what came of all but so many turns, as if it had never been said."""
+        size = sum(line.position < turns for line in self._lines)
+        del self._turns[turns:], self._lines[size:]
+        self._terms.truncate(size)
+        self._linked = [(at, fact) for at, fact in self._linked if at < turns]
+        self._linker = Linker([fact for _, fact in self._linked])
+        self._newer, self._of_message = {}, {}
+        for number in range(size):
+            self._enter(number)
 
 
 class FactRecall:

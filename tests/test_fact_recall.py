@@ -106,3 +106,40 @@ def test_in_the_prompt_with_the_note_and_the_ids_of_both_messages() -> None:
     off = PromptBuilder(ScriptedTokenizer(), Settings(window_tokens=700, recall_share=0), None)
     trace = off.build(chat, "When does the ferry leave?", off.budget(700)).trace
     assert not any(s.kind == "recalled" for s in trace.segments)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("I live in Oslo with my sister.", "I moved to Bergen with my sister.",
+         "I moved from Oslo to Ghent, actually."),
+        ("The deadline is 5 October.", "The deadline was moved to 12 October.",
+         "Sorry, not 5 October: the deadline was moved to 19 October."),
+        ("Our team has 12 people.", "Anna left, so our team has 11 people.",
+         "Two joined: our team is 13 people."),
+        ("회의 장소는 3층이에요.", "회의 장소가 5층으로 변경됐어요.",
+         "회의 장소가 3층에서 7층으로 변경됐어요."),
+        ("제 예약 번호는 QX-1071이에요.", "예약 번호가 QX-1072로 바뀌었어요.",
+         "QX-1071이 아니라 예약 번호는 QX-1079예요."),
+    ],
+)  # fmt: skip
+def test_what_is_edited_away_leaves_no_trace(said: tuple[str, ...]) -> None:
+    live = lines(*said)
+    live.sync(turns(*said[:-1]))
+    fresh = lines(*said[:-1])
+    assert [live.newest(n) for n in range(2)] == [fresh.newest(n) for n in range(2)] == [[1], [1]]
+    old = turns(*said)[0].user[0]
+    excerpt = Excerpt(0, old, 0, len(old.content), 1.0, tokens=6)
+    assert live.with_later(excerpt, "en") == fresh.with_later(excerpt, "en") != excerpt
+    for found in (live, fresh):
+        found.sync(turns(*said))
+    assert live.with_later(excerpt, "en") == lines(*said).with_later(excerpt, "en")
+
+
+def test_both_values_of_a_line_are_corrected() -> None:
+    found = lines(
+        "The dentist is on Tuesday and costs 90 euros.",
+        "The dentist was moved to Friday.",
+        "The dentist costs 110 euros now.",
+    )
+    assert found.newest(0) == [1, 2]
