@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from chatbot.korean_amounts import compounds, spelled_amounts
+
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _SCALE = re.compile(
     r"\s?(천만|백만|십만|만|천|백|억|조|k\b|thousand|hundred|million|billion)", re.IGNORECASE
@@ -54,10 +56,6 @@ _KOREAN_NUMBER = re.compile(
     rf"(?<![가-힣])({'|'.join(sorted(_KOREAN_NATIVE, key=len, reverse=True))})\s?"
     r"(?=명|개|번|시|살|마리|권|잔|달|시간|가지|주|장|대|곳|병|끼|켤레|그루|사람|부|곡|편|통|줄|송이|벌|채|건|회|판|차례|배|층|과목|조각|숟갈|모금)"
 )
-_SINO_DIGITS = {c: n for n, c in enumerate("일이삼사오육칠팔구", start=1)}
-_SINO = re.compile(
-    r"(?<![가-힣])([일이삼사오육칠팔구십백천만]{2,})\s?(?=원|명|년|월|일|분|개|퍼센트|층|호|킬로|미터)"
-)
 _CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "₩": "원"}
 _UNIT = re.compile(
     r"[\s-]{0,2}(%|[A-Za-z]+|시간|만원|퍼센트|마리|사람|가지|유로|달러|[원명개번시살권잔달주장대곳층호박일월년분병])"
@@ -99,7 +97,13 @@ class Number:
 def numbers(text: str, *, list_marks: bool = False) -> list[Number]:
     """All figures of a text, in digits or words. Marks of numbered lists only if asked for."""
     plain = text if list_marks else _LIST_MARK.sub(" ", text)
-    found = [
+    found = []
+    for start, end, either in compounds(plain):
+        forms = frozenset(map(_written, either))
+        found.append(Number(plain[start:end], forms, _unit_at(plain, start, end)))
+        # Its parts are no figures of their own.
+        plain = plain[:start] + " " * (end - start) + plain[end:]
+    found += [
         Number(match.group(), _digit_forms(plain, match), _unit(plain, match))
         for match in _NUMBER.finditer(plain)
     ]
@@ -109,18 +113,22 @@ def numbers(text: str, *, list_marks: bool = False) -> list[Number]:
     for match in _KOREAN_NUMBER.finditer(plain):
         forms = _scaled(float(_KOREAN_NATIVE[match.group(1)]), "")
         found.append(Number(match.group().strip(), forms, _unit(plain, match)))
-    for match in _SINO.finditer(plain):
-        forms = _scaled(_sino_value(match.group(1)), "")
-        found.append(Number(match.group(1), forms, _unit(plain, match)))
+    for start, end, either in spelled_amounts(plain):
+        forms = frozenset(map(_written, either))
+        found.append(Number(plain[start:end], forms, _unit_at(plain, start, end)))
     return found
 
 
 def _unit(text: str, match: re.Match[str]) -> str:
+    return _unit_at(text, match.start(), match.end())
+
+
+def _unit_at(text: str, start: int, end: int) -> str:
     """The unit of a figure: a currency sign before it, or the word behind it without its plural."""
-    before = text[max(0, match.start() - 2) : match.start()].rstrip()[-1:]
+    before = text[max(0, start - 2) : start].rstrip()[-1:]
     if before in _CURRENCIES:
         return _CURRENCIES[before]
-    after = _ORDINAL.sub("", text[match.end() : match.end() + 30])
+    after = _ORDINAL.sub("", text[end : end + 30])
     if scale := _SCALE.match(after):
         after = after[scale.end() :]
     found = _UNIT.match(after)
@@ -232,19 +240,6 @@ def _english_value(match: re.Match[str]) -> float:
     if match["dozen"]:
         return 12.0
     return float(_ENGLISH_UNITS.get(match["few"].lower(), 1))
-
-
-def _sino_value(text: str) -> float:
-    total = section = digit = 0
-    for letter in text:
-        if letter in _SINO_DIGITS:
-            digit = _SINO_DIGITS[letter]
-        elif letter == "만":
-            total, section, digit = total + max(1, section + digit) * 10_000, 0, 0
-        else:
-            section += max(1, digit) * {"십": 10, "백": 100, "천": 1000}[letter]
-            digit = 0
-    return float(total + section + digit)
 
 
 def _written(value: float) -> str:

@@ -16,8 +16,9 @@ _LATIN_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9'’+#.-]*[A-Za-z0-
 _PLAIN_UNIT = re.compile(
     r"\d+[\d.,:]*(?:st|nd|rd|th|s|am|pm|k|km|kg|g|m|cm|mm|h|hr|hrs|min|mins|x|gb|mb|tb|ml|l|mg"
     r"|mph|ft|in|lb|lbs|usd|eur|krw|d|w|y|yr|yrs|px|fps|kcal|kb|kbps|mbps|hz|khz|ghz|v|w|kwh"
-    r"|-?(?:year|day|week|month|hour|minute|page|night|person|room|bed|star|week)s?"
-    r"(?:-old|-long)?)",
+    r"|(?:kilogram|kilo|gram|kilometer|kilometre|meter|metre|mile|liter|litre|pound|ounce|euro|dollar"
+    r"|percent)s?|-?(?:year|day|week|month|hour|minute|page|night|person|room|bed|star)s?"
+    r"(?:-old|-long)?|(?-i:(?:-[a-z]{3,})+))",
     re.IGNORECASE,
 )
 _INITIAL = re.compile(r"(?:^|[.!?:;\n•*(\"“‘—–-]|\d[.)])\s*[\"“‘(*_]*$")

@@ -105,6 +105,15 @@ def test_size() -> None:
         ("오후 3시", "15시"),
         ("여덟 명", "8명"),
         ("삼십만 원", "30만 원"),
+        ("8만 5천 원", "85,000원"),
+        ("1만1천원", "11,000원"),
+        ("만 오천 원", "15,000원"),
+        ("만 5천 원", "15,000원"),
+        ("만 원", "10,000원"),
+        ("5천5백만 원", "55,000,000원"),
+        ("12만 3,400원", "123,400원"),
+        ("3억 2천", "320,000,000원"),
+        ("12-kilogram", "12 kg"),
         ("2.50", "2.5"),
         ("10k", "10,000"),
         ("a hundred and twenty", "100"),
@@ -126,6 +135,13 @@ def test_dates_are_compared_as_pairs(said: str, summary: str) -> None:
 def test_dates_in_all_forms_are_one() -> None:
     forms = ("14 March", "March 14th", "the 14th of March", "3월 14일", "2024-03-14", "3/14")
     assert {tuple(dates(form)) for form in forms} == {((3, 14),)}
+
+
+def test_parts_of_korean_amounts_are_no_amounts_of_their_own() -> None:
+    assert {f for n in numbers("8만 5천 원, 3억 2천만") for f in n.forms} == {"85000", "320000000"}
+    apart = {n.text for text in ("20만 30만 원", "5만 2024년", "이 만 원") for n in numbers(text)}
+    assert apart == {"20", "30", "5", "2024", "만"}
+    assert numbers("1만 " * 5000) and numbers("만 " * 9000 + "3") and numbers("이" * 9000) == []
 
 
 def test_very_long_numbers_are_compared_exactly() -> None:
