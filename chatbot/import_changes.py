@@ -6,18 +6,21 @@ from collections import Counter
 
 Changes = Counter[str]
 """How often a message was not taken as it is, by the type of a part or one of these:"""
-NULL, TWICE = "\0null", "\0twice"
+NULL, TWICE, HIDDEN, ODD, CIRCLING = "\0null", "\0twice", "\0hidden", "\0odd", "\0circling"
+_SENTENCES = {
+    NULL: "Messages with null for their text are empty: {n}.",
+    TWICE: "Messages with the id of an earlier one have a new id: {n}.",
+    HIDDEN: "Messages that ChatGPT does not show were left out: {n}.",
+    ODD: "Messages that are no object were left out: {n}.",
+    CIRCLING: "Messages that are their own ancestors were left out: {n}.",
+}
 
 
 def told_of(changes: Changes) -> list[str]:
     """One sentence for each kind of change."""
-    parts = {kind: n for kind, n in changes.items() if kind not in (NULL, TWICE)}
+    parts = {kind: n for kind, n in changes.items() if kind not in _SENTENCES}
     found: list[str] = []
     if parts:
         shown = ", ".join(f"{n} of type {kind!r}" for kind, n in parts.items())
         found.append(f"Parts of messages that are no text were left out: {shown}.")
-    if n := changes[NULL]:
-        found.append(f"Messages with null for their text are empty: {n}.")
-    if n := changes[TWICE]:
-        found.append(f"Messages with the id of an earlier one have a new id: {n}.")
-    return found
+    return found + [text.format(n=changes[k]) for k, text in _SENTENCES.items() if changes[k]]

@@ -5,20 +5,19 @@ The branch that was shown last becomes the chat, the others its versions. Knows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any, TypeGuard
 
 from chatbot.errors import InputError
-from chatbot.import_changes import TWICE, Changes, told_of
+from chatbot.import_changes import CIRCLING, HIDDEN, TWICE, Changes, told_of
+from chatbot.import_chatgpt_messages import Node, moment, shown_message, text_or_none, time_of
 from chatbot.import_messages import parse_messages
+from chatbot.import_tree import Tree, tree_of
 from chatbot.messages import Branch, Conversation
 
-Node = Mapping[str, Any]
-_LATEST_S = 6e10
-"""About the year 3871; beyond it, and so long before 1970, a time is a mistake."""
+Shown = Mapping[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +42,13 @@ def parse_chatgpt(data: object) -> ChatFile:
 
     Kept are ids, times, titles and all text; what is no text leaves a mark such as "[image]".
     What tools and the model's own thinking wrote stands on the side of the answer, under its
-    name; messages that ChatGPT hides from the user are left out. Raises InputError that names
-    the first chat if none can be read. A message with the id of another one gets a fresh one.
+    name; messages that ChatGPT hides from the user are left out and counted. Whatever else is
+    not taken is named, with its chat. Raises InputError that names the first chat if none can
+    be read. A message with the id of another one gets a fresh one.
     """
     found: list[Conversation] = []
     left_out, changed = list[str](), list[str]()
+    hidden = 0
     for number, chat in enumerate(data if isinstance(data, list) else [data]):
         title = f" {chat['title']}" if isinstance(chat, dict) and chat.get("title") else ""
         name = f"[{number}]{title}"
@@ -57,11 +58,13 @@ def parse_chatgpt(data: object) -> ChatFile:
         except InputError as error:
             left_out.append(f"{name}: {error}")
         else:
+            hidden += changes.pop(HIDDEN, 0)
             changed += [f"{name}: {sentence}" for sentence in told_of(changes)]
     if left_out and not found:
         raise InputError(left_out[0])
-    chats = tuple(chat for chat in found if chat.turns)
-    return ChatFile(chats, tuple(left_out), tuple(changed))
+    # Nearly every chat of every export has some: one sentence for the file says enough.
+    changed += told_of(Changes({HIDDEN: hidden}))
+    return ChatFile(tuple(found), tuple(left_out), tuple(changed))
 
 
 def _is_chat(chat: object) -> TypeGuard[Mapping[str, Any]]:
@@ -72,15 +75,24 @@ def _conversation(chat: object, changes: Changes) -> Conversation:
     if not _is_chat(chat):
         raise InputError("it is no chat of ChatGPT: it has no 'mapping'.")
     nodes = _nodes(chat["mapping"])
-    leaves = _leaves(nodes)
-    shown = str(chat.get("current_node"))
-    if shown not in nodes:
-        shown = max(leaves, key=lambda leaf: _time_of(nodes[leaf]), default="")
-    path = list(_path(nodes, shown))[::-1]
-    nodes = _with_own_ids(nodes, path, changes)
-    main = _parsed(chat, nodes, path)
-    found = (_branch(main, nodes, path, leaf) for leaf in leaves if leaf != shown)
+    read = ((name, shown_message(name, node, changes)) for name, node in nodes.items())
+    shown = {name: message for name, message in read if message is not None}
+    tree = tree_of({n: text_or_none(node.get("parent")) for n, node in nodes.items()}, shown)
+    leaf = tree.last(text_or_none(chat.get("current_node")), lambda n: time_of(nodes[n]))
+    if leaf is None:
+        raise InputError(_why_nothing(tree))
+    changes[CIRCLING] += len(tree.circling)
+    path = tree.path(leaf)
+    own = _with_own_ids(shown, (*path, *tree.follows), changes)
+    main = _parsed(chat, [own[name] for name in path])
+    found = (_branch(main, own, tree, (path, other)) for other in tree.leaves() if other != leaf)
     return replace(main, branches=tuple(branch for branch in found if branch is not None))
+
+
+def _why_nothing(tree: Tree) -> str:
+    if tree.circling:
+        return f"the message {tree.circling[0]!r} is its own ancestor."
+    return "there is no message in it that ChatGPT shows."
 
 
 def _nodes(mapping: Mapping[str, object]) -> dict[str, Node]:
@@ -91,160 +103,61 @@ def _nodes(mapping: Mapping[str, object]) -> dict[str, Node]:
     return {name: node for name, node in mapping.items() if isinstance(node, dict)}
 
 
-def _with_own_ids(
-    nodes: Mapping[str, Node], path: Sequence[str], changes: Changes
-) -> dict[str, Node]:
-    """The places with an id for each message, none twice; those that are shown keep theirs."""
-    own: dict[str, Node] = dict(nodes)
+def _with_own_ids(shown: Shown, names: Sequence[str], changes: Changes) -> Shown:
+    """The messages with an id for each, none twice; of two the first of `names` keeps its own."""
+    own: dict[str, dict[str, Any]] = {}
     seen: set[str] = set()
-    for name in dict.fromkeys((*path, *nodes)):
-        read = _message(name, nodes[name])
-        fresh = read["id"] if read else ""
+    for name in dict.fromkeys(names):
+        fresh = shown[name]["id"]
         while fresh in seen:
             fresh += "'"
-        seen |= {fresh} - {""}
-        if read and fresh != read["id"]:
-            changes[TWICE] += 1
-            own[name] = {**nodes[name], "message": {**nodes[name]["message"], "id": fresh}}
+        seen.add(fresh)
+        changes[TWICE] += fresh != shown[name]["id"]
+        own[name] = shown[name] | {"id": fresh}
     return own
 
 
-def _leaves(nodes: Mapping[str, Node]) -> list[str]:
-    """The places that none names as its parent; `children` may be missing or name lost ones.
-
-    Raises InputError for places that all go round in circles.
-    """
-    parents = {name for node in nodes.values() if isinstance(name := node.get("parent"), str)}
-    leaves = [name for name in nodes if name not in parents]
-    if nodes and not leaves:
-        raise InputError("none of its messages is the last one.")
-    return leaves
-
-
 def _branch(
-    main: Conversation, nodes: Mapping[str, Node], main_path: Sequence[str], leaf: str
+    main: Conversation, shown: Shown, tree: Tree, ends: tuple[Sequence[str], str]
 ) -> Branch | None:
-    """What follows up to a leaf in the place of turns of `main`; None if that is nothing.
+    """What follows up to a leaf, the second of `ends`, in the place of turns of `main`, whose
+    path is the first; None if that is nothing.
 
     Read is only what leaves the shown branch, with the turn in which it does so: a chat may have
     thousands of messages and hundreds of branches.
     """
+    main_path, leaf = ends
     places = {name: n for n, name in enumerate(main_path)}
-    up = list(_path(nodes, leaf))
-    own = list(takewhile(lambda name: name not in places, up))
-    shared = main_path[: places[up[len(own)]] + 1] if len(own) < len(up) else ()
-    visible = [name for name in shared if _message(name, nodes[name]) is not None]
+    own = list(takewhile(lambda name: name not in places, tree.upwards(leaf)))
+    fork = tree.follows[own[-1]]
+    shared = main_path[: places[fork] + 1] if fork is not None else ()
     at = before = 0
     for turn in main.turns:
-        if before + len(turn.message_ids) >= len(visible):
+        if before + len(turn.message_ids) >= len(shared):
             break
         at, before = at + 1, before + len(turn.message_ids)
-    other = _parsed({}, nodes, [*visible[before:], *own[::-1]]).turns
+    other = _parsed({}, [shown[name] for name in (*shared[before:], *own[::-1])]).turns
     for n, (mine, theirs) in enumerate(zip(main.turns[at:], other, strict=False)):
         if mine.message_ids != theirs.message_ids:
             return Branch(at + n, other[n:])
     return None
 
 
-def _parsed(
-    chat: Mapping[str, Any], nodes: Mapping[str, Node], path: Sequence[str]
-) -> Conversation:
-    messages = [m for name in path if (m := _message(name, nodes[name])) is not None]
+def _parsed(chat: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Conversation:
     whole = {
-        "id": chat.get("conversation_id") or chat.get("id"),
-        "title": _text(chat.get("title")) or "",
-        "created": _moment(chat.get("create_time")),
-        "updated": _moment(chat.get("update_time")),
-        "messages": messages,
+        "id": _id_of(chat),
+        "title": text_or_none(chat.get("title")) or "",
+        "created": moment(chat.get("create_time")),
+        "updated": moment(chat.get("update_time")),
+        "messages": list(messages),
     }
     return parse_messages(whole)
 
 
-def _path(nodes: Mapping[str, Node], leaf: str) -> Iterator[str]:
-    """From a node up to its root. Raises InputError for a tree that is none."""
-    seen: set[str] = set()
-    name: object = leaf
-    while isinstance(name, str) and name in nodes:
-        if name in seen:
-            raise InputError(f"the message {name!r} is its own ancestor.")
-        seen.add(name)
-        yield name
-        name = nodes[name].get("parent")
-
-
-def _message(name: str, node: Node) -> dict[str, Any] | None:
-    message = node.get("message")
-    if not isinstance(message, dict) or _is_hidden(message):
-        return None
-    author, content = _object(message.get("author")), _content(message.get("content"))
-    role = author.get("role")
-    text = "\n".join(_texts(content))
-    if not text.strip() or role == "system":
-        return None
-    is_answer = role != "user"
-    kind = content.get("content_type")
-    aside = _text(author.get("name")) or role if role == "tool" else None
-    if role == "assistant" and kind in ("thoughts", "reasoning_recap", "code"):
-        aside = kind
-    return {
-        "id": _text(message.get("id")) or name,
-        "role": "assistant" if is_answer else "user",
-        "name": aside,
-        "content": text,
-        "created": _moment(message.get("create_time")),
-    }
-
-
-def _is_hidden(message: Mapping[str, Any]) -> bool:
-    metadata = _object(message.get("metadata"))
-    return bool(metadata.get("is_visually_hidden_from_conversation"))
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _content(value: object) -> Mapping[str, Any]:
-    """The content of a message; a bare text or list of parts is taken for its parts."""
-    if isinstance(value, str | list):
-        return {"parts": [value] if isinstance(value, str) else value}
-    return _object(value)
-
-
-def _texts(content: Mapping[str, Any]) -> Iterator[str]:
-    parts = content.get("parts")
-    for part in parts if isinstance(parts, list) else ():
-        yield part if isinstance(part, str) else _other_part(part)
-    for key in ("text", "result", "content", "user_instructions", "user_profile"):
-        if isinstance(content.get(key), str):
-            yield content[key]
-    thoughts = content.get("thoughts")
-    for thought in thoughts if isinstance(thoughts, list) else ():
-        if isinstance(thought, dict):
-            yield "\n".join(str(thought[k]) for k in ("summary", "content") if thought.get(k))
-
-
-def _other_part(part: object) -> str:
-    """The text of a part that is an object, such as a transcript; else a mark for what it is."""
-    kind = part.get("content_type", "part") if isinstance(part, dict) else "part"
-    if isinstance(part, dict) and isinstance(part.get("text"), str):
-        return str(part["text"])
-    return "[image]" if kind == "image_asset_pointer" else f"[{kind}]"
-
-
-def _time_of(node: Node) -> float:
-    time = _object(node.get("message")).get("create_time")
-    return float(time) if isinstance(time, int | float) and abs(time) < _LATEST_S else 0.0
-
-
-def _moment(time: object) -> str | None:
-    """Seconds since 1970 in UTC as ISO 8601; texts as they are."""
-    if isinstance(time, bool) or not isinstance(time, int | float):
-        return time if isinstance(time, str) else None
-    if not abs(time) < _LATEST_S:
-        return None
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")
+def _id_of(chat: Mapping[str, Any]) -> str | int | None:
+    """Its id; None where what stands there is none, so that it gets a fresh one."""
+    for key in ("conversation_id", "id"):
+        value = chat.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return value
+    return None

@@ -125,10 +125,13 @@ def test_a_file_of_many_chats(tmp_path: Path) -> None:
     path = tmp_path / "conversations.json"
     lost = trip() | {"current_node": "gone"}
     path.write_text(json.dumps([trip(), empty, lost]), encoding="utf-8")
-    chats = read_conversations(path).chats
+    read = read_conversations(path)
+    chats = read.chats
     assert len(chats) == 2
+    assert read.left_out == ("[1] 서울 여행: there is no message in it that ChatGPT shows.",)
+    assert read.changed == ("Messages that ChatGPT does not show were left out: 2.",)
     assert chats[1].turns
-    with pytest.raises(InputError, match="holds 2 chats"):
+    with pytest.raises(InputError, match="holds 3 chats"):
         read_conversation(path)
     path.write_text(json.dumps(trip()), encoding="utf-8")
     assert read_conversation(path) == chats[0]
@@ -164,7 +167,8 @@ def test_the_command_tells_what_it_left_out(tmp_path: Path) -> None:
     command = importlib.import_module("chatbot.commands.import")
     given = argparse.Namespace(files=[path], json=True)
     assert command.run(given, Settings(data_dir=tmp_path), Console(out, err)) == 0
-    stored, left_out = [json.loads(line) for line in out.getvalue().splitlines()]
+    stored, hidden, left_out = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert hidden["changed"] == "Messages that ChatGPT does not show were left out: 1."
     assert stored["turns"] and "[1] Broken" in left_out["left_out"]
     assert "Left out of conversations.json: [1] Broken" in err.getvalue()
 
@@ -221,7 +225,7 @@ def test_the_commands_import_and_export(tmp_path: Path) -> None:
     path.write_text(json.dumps([trip(), trip()]), encoding="utf-8")
     done = inside("import", path, "--json", *data)
     assert done.code == 0, done.err
-    first, second = done.lines
+    first, second, _ = done.lines
     assert (first["turns"], first["title"], first["id"]) == (2, "서울 여행", "chat-1")
     assert second["id"] != "chat-1"
     assert "2 chats have this title" in inside("export", "서울 여행", *data).err
@@ -232,7 +236,17 @@ def test_the_commands_import_and_export(tmp_path: Path) -> None:
     text = inside("export", "chat-1", "--format", "markdown", *data).out
     for part in ("# 서울 여행", "`chat-1`", "`u1`", "2023-11-14T22:13:20.500+00:00", "Bibimbap."):
         assert part in text
-    assert "no chat 'x'" in inside("export", "x", *data).err
+    assert "no chat 'x'; 'export --list'" in inside("export", "x", *data).err
+    assert "chat-1  2 turns  서울 여행" in inside("export", "--list", *data).out
+    folder = tmp_path / "all"
+    assert inside("export", "--all", folder, *data).code == 0
+    assert "name a new folder" in inside("export", "--all", folder, *data).err
+    elsewhere = ("--data-dir", tmp_path / "elsewhere")
+    assert inside("import", *sorted(folder.iterdir()), *elsewhere).code == 0
+    lists = [
+        sorted(inside("export", "--list", *where).out.splitlines()) for where in (data, elsewhere)
+    ]
+    assert lists[0] == lists[1] and len(lists[0]) == 3
     before = len(inside("import", again, "--json", *data).lines)
     bad = tmp_path / "bad.json"
     bad.write_text('[{"role": "wizard", "content": "x"}]', encoding="utf-8")
@@ -263,7 +277,7 @@ def test_a_chat_that_goes_round_in_circles_is_named_and_not_dropped() -> None:
     }
     read = parse_chatgpt([circle, trip()])
     assert len(read.chats) == 1
-    assert read.left_out == ("[0] Round: none of its messages is the last one.",)
+    assert read.left_out == ("[0] Round: the message 'a' is its own ancestor.",)
 
 
 @pytest.mark.parametrize("odd", [7, 5.5, ["x"], {"x": 1}])
