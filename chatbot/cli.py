@@ -38,6 +38,14 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}; '{self.prog} --help' explains the arguments.")
 
+    def nearest(self, stray: Sequence[str]) -> str:
+        """ " (did you mean --port?)" for flags that are not known."""
+        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        words = [word.partition("=")[0] for word in stray if word.startswith("--")]
+        close = [difflib.get_close_matches(word, known, n=1) for word in words]
+        meant = ", ".join(found[0] for found in close if found)
+        return f" (did you mean {meant}?)" if meant else ""
+
 
 def entry() -> NoReturn:
     """What `python app.py` and `python -m chatbot` run."""
@@ -110,7 +118,7 @@ def _parse(arguments: Sequence[str]) -> tuple[str, argparse.Namespace]:
         late = next((word for word in stray if word in COMMANDS), None)
         if late is not None and rest == list(arguments):
             raise InputError(f"Put the command first: python -m chatbot {late}, then its flags.")
-        parser.error(f"unrecognized arguments: {' '.join(stray)}")
+        parser.error(f"unrecognized arguments: {' '.join(stray)}{parser.nearest(stray)}")
     return name, namespace
 
 

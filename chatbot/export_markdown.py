@@ -25,6 +25,7 @@ _LABELS = {
         "assistant": "Assistant",
         "sources": "Sources",
         "no_reply": "No reply ({finish}).",
+        "cut": "*The reply ends here ({finish}).*",
         "pinned": "pinned",
         "edited": "edited",
         "earlier": "before: {earlier}",
@@ -46,6 +47,7 @@ _LABELS = {
         "assistant": "도우미",
         "sources": "출처",
         "no_reply": "답변 없음 ({finish}).",
+        "cut": "*답변이 여기서 끊겼습니다 ({finish}).*",
         "pinned": "고정",
         "edited": "수정",
         "earlier": "이전: {earlier}",
@@ -109,8 +111,9 @@ def _fact(fact: Fact, labels: dict[str, str]) -> str:
 def _turn(number: int, turn: Turn, labels: dict[str, str]) -> Iterator[str]:
     for message in (*turn.user, *turn.assistant):
         yield from ("", f"## {number}. {_speaker(message, labels)}", "", marked(message.content))
-    if not turn.assistant:
-        yield from ("", labels["no_reply"].format(finish=turn.finish))
+    if not turn.assistant or turn.finish != "stop":
+        label = labels["cut" if turn.assistant else "no_reply"]
+        yield from ("", label.format(finish=turn.finish))
     if turn.citations:
         yield from ("", f"**{labels['sources']}**", "")
         for c in turn.citations:

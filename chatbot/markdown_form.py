@@ -20,7 +20,8 @@ FORM = "- form: 2"
 ANSWERS = ("Assistant", "도우미")
 SELF = ("You", "나")
 _NOTE = (
-    r"(?:No reply|답변 없음) \([a-z]+\)\.$|\*\*(?:Sources|출처)\*\*$"
+    r"(?:No reply|답변 없음) \([a-z]+\)\.$"
+    r"|\*(?:The reply ends here|답변이 여기서 끊겼습니다) \([a-z]+\)\.\*$|\*\*(?:Sources|출처)\*\*$"
     r"|## (?:How the summary came to be|요약이 만들어진 과정)$"
 )
 NOTE = re.compile(f"^(?:{_NOTE})")

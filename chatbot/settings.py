@@ -228,7 +228,10 @@ def _from_toml(path: Path | None) -> tuple[str, dict[str, Any]]:
         message = f"The settings file {source} cannot be read: {error.strerror}."
         raise SettingsError(message) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The settings file {source} is not valid TOML: {error}.") from error
+        raise SettingsError(
+            f"The settings file {source} is not valid TOML: {error}; texts stand in quotes, as in "
+            'model = "demo".'
+        ) from error
 
 
 def _from_environ(environ: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:

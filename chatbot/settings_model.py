@@ -28,7 +28,7 @@ class ModelSettings(BaseModel):
         ge=0,
         le=1_000_000,
         description="longest prompt and reply together; 0: as much as the model and memory allow, "
-        "at most 8192",
+        "at most 8192 (demo: 2048, since a longer one is slow on a CPU)",
     )
     prefill_piece_tokens: int = Field(
         512, ge=16, le=8192, description="prompt tokens read in one forward pass"

@@ -93,7 +93,8 @@ def test_the_command_makes_lists_and_revokes(tmp_path: Path) -> None:
     assert "bot  user=anna" in listed.out and "parallel=3" in listed.out
     assert made.out.strip() not in listed.out
     assert inside("key", "revoke", "bot", *data).code == 0
-    assert inside("key", "list", *data).out == ""
+    listed = inside("key", "list", *data)
+    assert listed.out == "" and "no key yet" in listed.err
     assert inside("key", "revoke", "bot", *data).code == 2
     assert inside("key", "add", *data).code == 2
     assert inside("key", "add", "x", "--parallel", "-1", *data).code == 2

@@ -16,6 +16,7 @@ from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.errors import ModelError
 from chatbot.saved_settings import FILE
 from chatbot.services import Services
+from chatbot.users import add_user
 
 
 @pytest.fixture
@@ -68,6 +69,41 @@ def test_a_missing_package_names_what_installs_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("chatbot.commands.fetch.run", run)
     told = inside("fetch").err
     assert "'faiss'" in told and "make run" in told and ".venv/bin/python" in told
+
+
+def test_a_flag_with_a_slip_is_answered_with_the_nearest_one() -> None:
+    told = inside("serve", "--prot", "7871", "--modell=x").err
+    assert "unrecognized arguments: --prot 7871 --modell=x (did you mean --port, --model?)" in told
+    assert "did you mean" not in inside("serve", "--qqqqqq").err
+
+
+def test_a_text_without_quotes_is_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "chatbot.toml").write_text("model = demo\n", encoding="utf-8")
+    assert 'texts stand in quotes, as in model = "demo".' in inside("fetch").err
+
+
+def test_a_suite_that_is_not_there_has_no_line(tmp_path: Path) -> None:
+    told = inside("regress", tmp_path / "none.yaml").err
+    assert "none.yaml: the suite cannot be read" in told and "line" not in told
+
+
+def test_the_demo_model_is_planned_as_it_runs() -> None:
+    plan = json.loads(inside("plan", "--model", "demo", "--json").out)
+    wide = json.loads(inside("plan", "--model", "demo", "--window-tokens", "4096", "--json").out)
+    assert (plan["chosen"]["window_tokens"], wide["chosen"]["window_tokens"]) == (2048, 4096)
+
+
+def test_a_key_of_somebody_unknown_is_said_to_be_one(tmp_path: Path) -> None:
+    users, data = tmp_path / "users.txt", ("--data-dir", tmp_path)
+    add_user(users, "anna", "long enough")
+    told = {
+        name: inside("key", "add", name, "--user", name, "--auth", users, *data).err
+        for name in ("anna", "bob")
+    }
+    assert "has no user 'bob'" in told["bob"] and "has no user" not in told["anna"]
 
 
 def test_a_new_key_says_how_it_is_used(tmp_path: Path) -> None:

@@ -38,11 +38,14 @@ def test_markdown_that_was_saved_here_comes_back() -> None:
     asked = Message("u1", "user", nasty, created="2026-01-02T03:04:05.000006+00:00")
     cited = turn(2, citations=(Citation("1", "a.pdf", "d", 2, 12, 17, "words"),))
     chat = Conversation(
-        "c", "Title & <b>", (Turn("t1", (asked,), (Message("a1", "assistant", "A\n\n  b"),)), cited,
+        "c", "Title & <b>",
+        (Turn("t1", (asked,), (Message("a1", "assistant", "A\n\n  b"),), finish="cancelled"), cited,
         turn(3, assistant=(), finish="error")),
     )  # fmt: skip
     for language in ("en", "ko"):
-        back = parse_markdown(as_markdown(chat, language))
+        saved = as_markdown(chat, language)
+        assert saved.count("(cancelled).*") == 1, "a reply that was stopped does not look whole"
+        back = parse_markdown(saved)
         assert back.title == "Title & <b>" and len(back.turns) == 3
         for before, after in zip(chat.turns, back.turns, strict=True):
             assert (after.user, after.assistant) == (before.user, before.assistant)
@@ -57,7 +60,8 @@ def test_other_markdown_is_refused(text: str) -> None:
 
 LINES = (
     "", " ", "words", "```", "\\", "**Sources**", "**출처**", "- [1] a.pdf, 3: quote",
-    "No reply (stopped).", "답변 없음 (error).", "## 2. You `m9` ", "## 2. You `m9`",
+    "No reply (stopped).", "*The reply ends here (cancelled).*", "답변 없음 (error).",
+    "## 2. You `m9` ", "## 2. You `m9`",
     "\\## 1. Assistant `a`", "\\\\**Sources**", "## How the summary came to be", "- form: 2",
     "## 요약이 만들어진 과정", "## 1. First", "# Title", "\ufeff",
 )  # fmt: skip

@@ -1,11 +1,14 @@
-"""`export`: one chat as JSON that `import` reads back, or as Markdown, on stdout."""
+"""`export`: one chat on stdout, or all of them as files; as JSON that `import` reads back, or as
+Markdown."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from contextlib import closing
+from pathlib import Path
 
+from chatbot.commands.common import counted
 from chatbot.console import Console
 from chatbot.errors import InputError
 from chatbot.export_markdown import as_markdown
@@ -16,21 +19,56 @@ from chatbot.parts import open_store
 from chatbot.settings import Settings
 from chatbot.store import Store
 
+_SUFFIXES = {"json": "json", "markdown": "md"}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("conversation", metavar="CONVERSATION", help="the chat's id, or its title")
-    parser.add_argument("--format", choices=("json", "markdown"), default="json")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "conversation", nargs="?", metavar="CONVERSATION", help="the chat's id, or its title"
+    )
+    what.add_argument("--list", action="store_true", help="show the ids and titles of all chats")
+    what.add_argument(
+        "--all", type=Path, metavar="FOLDER", help="write each chat into a file of a new folder"
+    )
+    parser.add_argument("--format", choices=tuple(_SUFFIXES), default="json")
 
 
 def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> int:
-    """Raises InputError for a chat that is not there, or a title that several have."""
+    """Raises InputError for a chat that is not there, a title that several have, or a folder in
+    use."""
     with closing(open_store(settings)) as store:
-        chat = store.load_whole(_id_of(store, arguments.conversation))
-    if arguments.format == "json":
-        console.result(json.dumps(export_conversation(chat), ensure_ascii=False, indent=1))
-    else:
-        console.result(as_markdown(chat, _language(chat, settings)), end="")
+        if arguments.list:
+            for info in store.list_conversations():
+                console.result(f"{info.id}  {counted(info.turns, 'turn')}  {info.title}")
+        elif arguments.all:
+            n_chats = _write_all(store, arguments.all, arguments.format, settings)
+            console.note(f"{counted(n_chats, 'chat')} written to {arguments.all}.")
+        else:
+            chat = store.load_whole(_id_of(store, arguments.conversation))
+            console.result(_text(chat, arguments.format, settings), end="")
     return 0
+
+
+def _write_all(store: Store, folder: Path, form: str, settings: Settings) -> int:
+    """Into a folder of its own, so that no file of another export is taken for one of this."""
+    infos = store.list_conversations()
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError as error:
+        raise InputError(f"{folder} is there already; name a new folder.") from error
+    for number, info in enumerate(infos, start=1):
+        # Ids and titles may come from elsewhere, so they name no file.
+        path = folder / f"chat-{number:05d}.{_SUFFIXES[form]}"
+        text = _text(store.load_whole(info.id), form, settings)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    return len(infos)
+
+
+def _text(chat: Conversation, form: str, settings: Settings) -> str:
+    if form == "json":
+        return json.dumps(export_conversation(chat), ensure_ascii=False, indent=1) + "\n"
+    return as_markdown(chat, _language(chat, settings))
 
 
 def _id_of(store: Store, wanted: str) -> str:
@@ -43,7 +81,7 @@ def _id_of(store: Store, wanted: str) -> str:
             f"{len(titled)} chats have this title; name one by its id: {titled[0]}, ..."
         )
     if not titled:
-        raise InputError(f"There is no chat {wanted!r}; 'import' and the page show ids and titles.")
+        raise InputError(f"There is no chat {wanted!r}; 'export --list' shows ids and titles.")
     return titled[0]
 
 

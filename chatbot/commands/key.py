@@ -10,6 +10,7 @@ from chatbot.console import Console
 from chatbot.errors import InputError
 from chatbot.records import now_text
 from chatbot.settings import Settings
+from chatbot.users import read_users
 
 _LIMITS = {
     "requests_per_minute": "most requests in any 60 seconds",
@@ -25,8 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--user",
         default="",
         metavar="USER",
-        help="whose chats and documents the key reaches: a name of the page's --auth file "
-        "(default: those of a page without login)",
+        help="whose chats and documents the key reaches, such as a name of the page's --auth file; "
+        "any other name is a person of its own (default: those of a page without login)",
     )
     for name, text in _LIMITS.items():
         default = getattr(USUAL_LIMITS, name)
@@ -43,8 +44,11 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """A new key is printed once; nobody can read it again. Raises InputError."""
     path = settings.api_keys or settings.data_dir / FILE
     if arguments.action == "list":
-        for key in _listed(path):
+        keys = _listed(path)
+        for key in keys:
             console.result(_shown(key))
+        if not keys:
+            console.note("There is no key yet; 'key add NAME' makes one.")
         return 0
     if not arguments.name:
         raise InputError(f"Name the key, as in 'key {arguments.action} backup-bot'.")
@@ -56,6 +60,11 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     made = add_key(path, arguments.name, user=arguments.user, limits=limits, created=now_text())
     console.result(made)
     console.note("This is the only time that the key is shown; only its hash is kept.")
+    if arguments.user and settings.auth and arguments.user not in read_users(settings.auth):
+        console.note(
+            f"{settings.auth} has no user {arguments.user!r}: the key has chats and documents of "
+            "its own under this name."
+        )
     named = f" --api-keys {path}" if settings.api_keys else ""
     console.note(
         f"Programs use it as their API key while the page runs with --api{named}; a running server "

@@ -6,10 +6,12 @@ import argparse
 
 from chatbot.commands.common import add_json
 from chatbot.console import Console
+from chatbot.engine.models import kind_of
 from chatbot.engine.plan_text import format_plan
 from chatbot.engine.planning import plan_command
 from chatbot.errors import InputError
 from chatbot.settings import Settings
+from chatbot.windows import DEMO_WINDOW_TOKENS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +31,8 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """
     if settings.engine_url:
         raise InputError("The server at --engine-url plans its own memory; leave --engine-url out.")
+    if not settings.window_tokens and kind_of(settings.model) == "demo":
+        settings = settings.model_copy(update={"window_tokens": DEMO_WINDOW_TOKENS})
     report = plan_command(settings, arguments.device_memory)
     if arguments.json:
         console.json(report)

@@ -48,7 +48,7 @@ def record_case(
     if output.exists():
         raise InputError(f"{output} is there already; choose another name.")
     write_text(output, text)
-    console.note(f"{output} is written; edit it, then run: regress {output}")
+    console.note(f"{output} is written; edit it, then run: python -m chatbot regress {output}")
     return 0
 
 

@@ -11,10 +11,11 @@ SHOWN_CHARACTERS = 60
 
 
 class SuiteError(InputError):
-    """A suite cannot be run as it is written; exit code 2."""
+    """A suite cannot be run as it is written; exit code 2. Line 0: the whole file."""
 
     def __init__(self, file: str, line: int, sentence: str) -> None:
-        super().__init__(f"{file}, line {line}: {sentence}")
+        where = f", line {line}" if line else ""
+        super().__init__(f"{file}{where}: {sentence}")
         self.file = file
         self.line = line
 

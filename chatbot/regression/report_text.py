@@ -14,6 +14,8 @@ GREEN, YELLOW, RED, DIM, BOLD = "32", "33", "31", "2", "1"
 _COLOURS = {"passed": GREEN, "flaky": YELLOW, "failed": RED, "error": RED, "skipped": DIM}
 _INDENT = " " * 9
 SHOWN_FAILURES = 5
+MOST_TIMES = 100
+"""A figure that began at next to nothing tells nothing as a percentage."""
 
 
 class Paint:
@@ -134,7 +136,9 @@ def _row_text(row: Row) -> str:
 
 def figure_text(figure: FigureChange) -> str:
     """ "0.31 s -> 0.35 s (+13%)"."""
-    change = f" ({round(figure.ratio - 1, 2) + 0.0:+.0%})" if figure.ratio is not None else ""
+    ratio = figure.ratio
+    told = ratio is not None and ratio < MOST_TIMES
+    change = f" ({round(ratio - 1, 2) + 0.0:+.0%})" if told and ratio is not None else ""
     before, after = (_amount(n, figure.unit) for n in (figure.before, figure.after))
     return f"{before} -> {after}{change}"
 

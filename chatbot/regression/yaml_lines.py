@@ -49,7 +49,7 @@ def read_yaml(path: Path, name: str) -> Located:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         reason = error.strerror or "it cannot be read"
-        raise SuiteError(name, 1, f"the suite cannot be read: {reason}.") from error
+        raise SuiteError(name, 0, f"the suite cannot be read: {reason}.") from error
     if len(data) > MAX_FILE_BYTES:
         sentence = f"the file has more than {MAX_FILE_BYTES >> 20} MiB; split it up."
         raise SuiteError(name, 1, sentence)
