@@ -18,7 +18,7 @@ from regress_tools import FAILING, PASSING, run, run_one, write
 
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.errors import InputError
-from chatbot.messages import Conversation, Message, Turn
+from chatbot.messages import Conversation, Message, PromptTrace, Segment, Turn
 from chatbot.regression.compare import compare
 from chatbot.regression.outputs import write_text
 from chatbot.regression.record import case_from
@@ -256,6 +256,15 @@ def test_cited_documents_are_named(tmp_path: Path) -> None:
     text = case_from(chat)
     for words in ("handbook.pdf", "cites: handbook.pdf#3", "retrieves: 15 days of leave", "'15'"):
         assert words in text
+
+
+def test_documents_that_were_read_and_not_cited_are_named() -> None:
+    read = Segment("passage", 9, "Slate lasts.", document="roof.md", document_id="r")
+    trace = PromptTrace("And the roof?", 20, 100, 10, (read,))
+    quiet = turn(1, "And the roof?", "It is old.")
+    best = Citation("1", "등대.md", "l", None, 0, 3, "등대는")
+    turns = (replace(quiet, trace=trace), replace(quiet, id="t2", best_sentence=best))
+    assert "documents:\n  - roof.md\n  - 등대.md\n" in case_from(Conversation("c", turns=turns))
 
 
 @pytest.mark.parametrize("chat", [Conversation("c"), Conversation("c", turns=(turn(1, " ", "x"),))])

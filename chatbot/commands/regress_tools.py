@@ -60,7 +60,7 @@ def _conversation(name: str, settings: Settings) -> Conversation:
         ids = [chat.id for chat in chats if name in (chat.id, chat.title)]
         if not ids:
             raise InputError(f"There is no file and no chat {name!r}; give its id or whole title.")
-        return store.load(ids[0])
+        return store.load_whole(ids[0])
 
 
 def comparison_record(comparison: Comparison) -> dict[str, Any]:

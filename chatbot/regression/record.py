@@ -25,7 +25,7 @@ MOST_SUGGESTIONS = 3
 _HEAD = """\
 # Recorded from a chat. Say under 'why' what must stay so, and keep of each 'assert' what matters:
 # they are suggestions. 'reply' is what was answered; only --model scripted uses it.
-# Documents that are named must lie in the folder of this file.
+# Documents that are named must lie in the folder of this file: put a copy of each there.
 """
 
 
@@ -40,7 +40,7 @@ def case_from(conversation: Conversation) -> str:
     }
     if conversation.system_text:
         case["system"] = conversation.system_text
-    documents = sorted({c.document for turn in conversation.turns for c in turn.citations})
+    documents = sorted({name for turn in conversation.turns for name in _documents(turn)})
     if documents:
         case["documents"] = documents
     case["turns"] = list(_turns(conversation)) or [{"user": "Hello?"}]
@@ -48,6 +48,15 @@ def case_from(conversation: Conversation) -> str:
         _storable({"version": 1, "cases": [case]}), allow_unicode=True, sort_keys=False, width=96
     )
     return _HEAD + str(text)
+
+
+def _documents(turn: Turn) -> Iterator[str]:
+    """Those that the reply cited, and those whose passages it was made from."""
+    yield from (c.document for c in turn.citations)
+    if turn.best_sentence:
+        yield turn.best_sentence.document
+    passages = turn.trace.segments if turn.trace else ()
+    yield from (s.document for s in passages if s.document)
 
 
 def _turns(conversation: Conversation) -> Iterator[dict[str, Any]]:
