@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
@@ -37,7 +39,7 @@ class ConversationStore(ReadingStore):
         taken = f"There is already a conversation {new.id!r}; choose another id."
         check_id(new.id)
         with self._database.write() as connection:
-            if store_queries.taken_ids(connection, new):
+            if store_queries.is_taken(connection, new.id):
                 raise InputError(taken)
             try:
                 store_queries.insert_conversation(connection, new)
@@ -51,7 +53,9 @@ class ConversationStore(ReadingStore):
         Keeps ids of messages, names and times; `store_rows.imported` says what it does not keep.
         """
         with self._database.write() as connection:
-            taken = store_queries.taken_ids(connection, conversation)
+            if store_queries.is_taken(connection, conversation.id):
+                conversation = replace(conversation, id="")
+            taken = store_queries.taken_turn_ids(connection, conversation)
             new = imported(conversation, taken=taken, now=now_text())
             store_queries.insert_conversation(connection, new)
         return self.load(storable(new.id))

@@ -76,7 +76,7 @@ def load_conversation(
         system_text=head.system_text,
         created=head.created,
         updated=head.updated,
-        document_ids=_documents(connection, conversation_id),
+        document_ids=documents_of(connection, conversation_id),
     )
     return conversation, known
 
@@ -194,10 +194,15 @@ def is_attached(connection: sa.Connection, name: str) -> bool:
     return connection.scalar(sa.select(turns.c.id).where(named).limit(1)) is not None
 
 
-def taken_ids(connection: sa.Connection, conversation: Conversation) -> set[str]:
-    """Those ids of a conversation and of its turns that are in the database already."""
-    chosen = sa.select(conversations.c.id).where(conversations.c.id == conversation.id)
-    taken = set(connection.scalars(chosen))
+def is_taken(connection: sa.Connection, conversation_id: str) -> bool:
+    """Whether a conversation, whoever's it is, has this id."""
+    chosen = sa.select(conversations.c.id).where(conversations.c.id == conversation_id)
+    return connection.scalar(chosen) is not None
+
+
+def taken_turn_ids(connection: sa.Connection, conversation: Conversation) -> set[str]:
+    """Those ids of a conversation's turns that turns in the database have already."""
+    taken: set[str] = set()
     for some in pieces([turn.id for turn in conversation.turns]):
         taken |= set(connection.scalars(sa.select(turns.c.id).where(turns.c.id.in_(some))))
     return taken
@@ -212,5 +217,6 @@ def _place(connection: sa.Connection, conversation_id: str) -> dict[str, str]:
     return {"chat": conversation_id, "whose": owner_of(connection)}
 
 
-def _documents(connection: sa.Connection, conversation_id: str) -> tuple[str, ...]:
+def documents_of(connection: sa.Connection, conversation_id: str) -> tuple[str, ...]:
+    """The ids of the documents that a conversation may use, in their order."""
     return tuple(connection.scalars(_DOCUMENTS, {"chat": conversation_id}))

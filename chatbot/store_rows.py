@@ -131,16 +131,15 @@ def title_columns(title: str) -> Row:
 def imported(conversation: Conversation, *, taken: Container[str], now: str) -> Conversation:
     """A conversation from outside as it will be stored.
 
-    Ids of messages, names and times stay. The ids of the conversation and of its turns stay
-    unless one is in `taken` or too long; then all are fresh, also where facts of the summary
-    refer to them.
+    Ids of messages, names and times stay, and the id of the conversation unless it is "" or too
+    long. So do those of turns, but for each that is in `taken`, too long, or that an earlier turn
+    has: it gets a fresh one, also where facts of the summary refer to it.
     Raises InputError for what a conversation cannot be.
     """
     check_importable(conversation)
-    ids = [conversation.id, *(turn.id for turn in conversation.turns)]
-    odd = (not name or name in taken or len(name) > MAX_ID_CHARACTERS for name in ids)
-    if any(odd) or len(set(ids)) != len(ids):
-        conversation = _with_fresh_ids(conversation)
+    if not 0 < len(conversation.id) <= MAX_ID_CHARACTERS:
+        conversation = dataclasses.replace(conversation, id=new_id())
+    conversation = _with_free_turn_ids(conversation, taken)
     first = conversation.turns[0].question if conversation.turns else ""
     return dataclasses.replace(
         conversation,
@@ -186,9 +185,18 @@ def check_importable(conversation: Conversation) -> None:
         raise InputError("A branch of the conversation begins after its end; leave it out.")
 
 
-def _with_fresh_ids(conversation: Conversation) -> Conversation:
-    turns = tuple(dataclasses.replace(turn, id=new_id()) for turn in conversation.turns)
-    renamed = {old.id: new.id for old, new in zip(conversation.turns, turns, strict=True)}
+def _with_free_turn_ids(conversation: Conversation, taken: Container[str]) -> Conversation:
+    """Of turns with the same id the first keeps it, and what refers to it means that one."""
+    renamed: dict[str, str] = {}
+    ids: list[str] = []
+    for turn in conversation.turns:
+        usable = turn.id and turn.id not in taken and len(turn.id) <= MAX_ID_CHARACTERS
+        ids.append(turn.id if usable and turn.id not in renamed else new_id())
+        renamed.setdefault(turn.id, ids[-1])
+    turns = tuple(
+        turn if turn.id == own else dataclasses.replace(turn, id=own)
+        for turn, own in zip(conversation.turns, ids, strict=True)
+    )
     summary = conversation.summary
     if summary:
         facts = tuple(
@@ -196,7 +204,7 @@ def _with_fresh_ids(conversation: Conversation) -> Conversation:
             for fact in summary.facts
         )
         summary = dataclasses.replace(summary, facts=facts)
-    return dataclasses.replace(conversation, id=new_id(), turns=turns, summary=summary)
+    return dataclasses.replace(conversation, turns=turns, summary=summary)
 
 
 def _fresh(branch: Branch) -> Branch:

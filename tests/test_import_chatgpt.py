@@ -150,6 +150,16 @@ def test_what_is_no_tree_is_refused_by_name(tmp_path: Path) -> None:
         read_conversations(path)
 
 
+def test_every_chat_of_a_file_keeps_its_id_where_it_is_free(tmp_path: Path) -> None:
+    names = ("c1", "../c2", "c3")
+    read = parse_chatgpt([trip() | {"conversation_id": name} for name in names])
+    with Store(tmp_path / "chats.db") as store:
+        assert tuple(store.import_conversation(chat).id for chat in read.chats) == names
+        again = [store.import_conversation(chat).id for chat in read.chats]
+        assert not set(names) & set(again)
+        assert len(store.list_conversations()) == 6
+
+
 def test_a_faulty_chat_hinders_no_other_and_is_named() -> None:
     circle = trip()
     circle["mapping"]["s"]["parent"] = "a2b"

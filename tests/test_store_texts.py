@@ -115,6 +115,44 @@ def test_importing_twice_gives_two_chats(store: Store) -> None:
     assert store.load(first.id) == first
 
 
+def test_an_import_gets_fresh_ids_only_where_one_is_taken(store: Store) -> None:
+    facts = (Fact("x", "long-1", "u1"), Fact("y", "long-2", "u2"), Fact("z", "", "u9"))
+    chat = dataclasses.replace(long_chat(3), summary=RollingSummary("S", 2, 1, facts))
+    store.import_conversation(chat)
+    a, b, c = chat.turns
+    more = (a, b, dataclasses.replace(c, id="free"), long_chat(4).turns[3])
+    second = store.import_conversation(dataclasses.replace(chat, id="second", turns=more))
+    ids = [turn.id for turn in second.turns]
+    assert (second.id, ids[2:]) == ("second", ["free", "long-3"])
+    assert not {"long-0", "long-1"} & set(ids[:2])
+    assert second.summary is not None
+    assert [f.turn_id for f in second.summary.facts] == [ids[1], "long-2", ""]
+
+
+def test_a_turn_id_that_comes_again_costs_no_other_id(store: Store) -> None:
+    twins = [dataclasses.replace(turn, id="t") for turn in long_chat(3).turns]
+    facts = (Fact("x", "t", "u1"),)
+    chat = Conversation("t", "", tuple(twins), RollingSummary("S", 2, 1, facts))
+    stored = store.import_conversation(chat)
+    assert (stored.id, stored.turns[0].id) == ("t", "t")
+    assert len({turn.id for turn in stored.turns}) == 3
+    assert stored.summary is not None and stored.summary.facts[0].turn_id == "t"
+    # A chat's id is one of chats: a turn that has it takes it from none.
+    turn = dataclasses.replace(long_chat(1).turns[0], id="lone")
+    store.import_conversation(Conversation("other", turns=(turn,)))
+    assert store.import_conversation(Conversation("lone", turns=(turn,))).id == "lone"
+
+
+def test_a_chat_that_was_deleted_is_imported_with_its_ids(store: Store) -> None:
+    chat = long_chat(3)
+    store.import_conversation(chat)
+    copy = store.import_conversation(chat)
+    store.delete(chat.id)
+    again = store.import_conversation(chat)
+    assert copy.id != again.id == chat.id
+    assert [turn.id for turn in again.turns] == [turn.id for turn in chat.turns]
+
+
 def test_an_import_must_make_sense(store: Store) -> None:
     twice = Turn("t", (Message("same", "user", "a"),), (Message("same", "assistant", "b"),))
     with pytest.raises(InputError, match="'same' occurs twice"):
