@@ -7,9 +7,11 @@ from pathlib import Path
 
 import prompts
 from chatbot.engine import models
+from chatbot.engine.again import Again, server_may_come
 from chatbot.engine.base import ChatTokenizer, Engine
 from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.engine.lazy import LazyEngine, LoadHandle
+from chatbot.engine.side_models import RANKING, VECTORS, Purpose, locate_side_model
 from chatbot.engine.tokenizers import load_tokenizer
 from chatbot.errors import ModelError, SettingsError, StoreError
 from chatbot.recall_vectors import RecallVectors
@@ -23,7 +25,7 @@ from retrieval.milvus_index import open_milvus_index
 from retrieval.pipeline import Library
 from retrieval.rerank import CrossEncoderReranker, Reranker
 from retrieval.slow_imports import SLOW_IMPORTS
-from retrieval.types import CountTokens
+from retrieval.types import CountTokens, ModelUnusableError
 
 MIB = 1 << 20
 MAX_PAGES = 5_000
@@ -60,7 +62,10 @@ def use_prompts(settings: Settings) -> None:
 
 
 def load_engine(settings: Settings) -> LazyEngine:
-    """The configured model; loads in the background from now on."""
+    """The configured model; loads in the background from now on.
+
+    A server that is away is looked for until it is there. Files of a model stay what they are.
+    """
 
     def load(handle: LoadHandle) -> Engine:
         # Seconds of imports, which the page need not wait for.
@@ -71,8 +76,9 @@ def load_engine(settings: Settings) -> LazyEngine:
 
         return load_engine(settings, handle)
 
-    message = "Looking for the server." if settings.engine_url else "The model is loading."
-    return LazyEngine(load, message=message)
+    if settings.engine_url:
+        return LazyEngine(load, message="Looking for the server.", again=Again(server_may_come))
+    return LazyEngine(load)
 
 
 def _connected(settings: Settings, handle: LoadHandle) -> Engine:
@@ -113,16 +119,26 @@ def build_embedder(settings: Settings, *, progress: Progress = ignore_progress) 
     """The embedding model of the settings; it is read at its first use."""
     if settings.embedding_model == "none":
         return None
-    source = models.locate_embedder(
-        settings.embedding_model, cache_dir=settings.cache_dir, progress=progress
-    )
-    return SentenceTransformerEmbedder(source)
+    name = settings.embedding_model
+    source = models.locate_embedder(name, cache_dir=settings.cache_dir, progress=progress)
+    if isinstance(source, Path):
+        return SentenceTransformerEmbedder(source)
+    return SentenceTransformerEmbedder(source, find=lambda: _side_model(name, VECTORS, progress))
 
 
-def build_reranker(settings: Settings) -> Reranker | None:
+def build_reranker(settings: Settings, *, progress: Progress = ignore_progress) -> Reranker | None:
     """The cross-encoder of the settings, if there is one; it is read at its first use."""
     name = settings.reranker_model
-    return None if name == "none" else CrossEncoderReranker(name)
+    if name == "none":
+        return None
+    return CrossEncoderReranker(name, find=lambda: _side_model(name, RANKING, progress))
+
+
+def _side_model(name: str, purpose: Purpose, progress: Progress) -> Path:
+    try:
+        return locate_side_model(name, purpose, progress=progress)
+    except ModelError as error:
+        raise ModelUnusableError(str(error)) from error
 
 
 def count_with(tokenizer: ChatTokenizer) -> CountTokens:
@@ -169,7 +185,7 @@ def open_library(
         chunk_max_tokens=settings.chunk_max_tokens,
         limits=limits,
         remove_running_lines=not settings.keep_running_lines,
-        reranker=build_reranker(settings),
+        reranker=build_reranker(settings, progress=progress),
         store=store or open_chunk_store(settings, embedder),
         claim=claim_uploads(chats, own) if chats is not None else None,
     )

@@ -8,16 +8,20 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import repeat
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from cli import ROOT, inside, program
 
 from chatbot.commands import COMMANDS
 from chatbot.console import Console
+from chatbot.engine.again import Again, server_may_come
 from chatbot.engine.base import Engine
 from chatbot.engine.lazy import LazyEngine, LoadHandle
-from chatbot.errors import ModelError
+from chatbot.engine.scripted import ScriptedEngine
+from chatbot.errors import ModelError, NoAnswerError
 from chatbot.services import Services
 from chatbot.settings import Settings
 
@@ -177,6 +181,38 @@ def test_serve_says_once_that_the_model_cannot_be_loaded(
     assert outcome.code == 0
     assert outcome.err.count("There is no model 'demoo'; check the name.") == int(fails)
     assert "closed" not in outcome.err
+
+
+def test_serve_says_when_a_server_that_was_away_is_there(
+    scripted_engine: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_come = threading.Event()
+    told: Queue[str] = Queue()
+
+    def load(handle: LoadHandle) -> Engine:
+        if not may_come.is_set():
+            raise NoAnswerError("No server answers at http://far:1.")
+        return scripted_engine
+
+    def page(services: Services) -> None:
+        assert told.get(timeout=20) == (
+            "chatbot: No server answers at http://far:1. The server is looked for again by itself."
+        )
+        may_come.set()
+        assert told.get(timeout=20) == "chatbot: Replies come from a script."
+
+    def note(self: Console, text: str) -> None:
+        if text.startswith("chatbot: "):
+            told.put(text)
+
+    engine = LazyEngine(load, again=Again(server_may_come, lambda: repeat(0.01)))
+    monkeypatch.setattr("chatbot.services.load_engine", lambda settings: engine)
+    monkeypatch.setattr("chatbot.commands.serve._POLL_S", 0.01)
+    monkeypatch.setattr("chatbot.ui.server.serve", page)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(Console, "note", note)
+    assert inside("serve", "--embedding-model", "none").code == 0
+    assert told.empty()
 
 
 def test_app_py_is_the_same_program() -> None:

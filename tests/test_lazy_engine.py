@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 
-from chatbot.engine.base import Engine, Finished, SamplingParams
+from chatbot import parts
+from chatbot.engine.again import Again, doubling_waits, server_may_come
+from chatbot.engine.base import Engine, EngineStatus, Finished, SamplingParams
 from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.engine.scripted_tokenizer import ScriptedTokenizer
-from chatbot.errors import EngineError, ModelError, TokenizerError
+from chatbot.errors import (
+    EngineError,
+    ModelError,
+    NoAnswerError,
+    RemoteError,
+    SettingsError,
+    TokenizerError,
+    WrongKeyError,
+)
+from chatbot.settings import Settings
 
 PROMPT = ScriptedTokenizer().encode("hello there")
 PARAMS = SamplingParams(max_tokens=20)
@@ -206,3 +219,124 @@ def test_closing_the_iterator_reaches_the_real_engine(factory: Factory) -> None:
     events.close()  # type: ignore[attr-defined]
     last = list(lazy.generate(PROMPT, PARAMS))[-1]
     assert isinstance(last, Finished) and last.text == "next"
+
+
+class Waits:
+    """Each wait ends at once; what was to be waited is kept."""
+
+    def __init__(self, *seconds: float) -> None:
+        self.seconds = seconds
+        self.begun = 0
+
+    def __call__(self) -> Iterator[float]:
+        for wait_s in self.seconds:
+            self.begun += 1
+            yield wait_s
+
+
+def until(check: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not check():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def loading() -> set[Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "engine-load"}
+
+
+def until_ready(lazy: LazyEngine) -> None:
+    until(lambda: lazy.status.state == "ready")
+
+
+def test_a_server_that_is_away_at_the_start_is_used_once_it_is_there(factory: Factory) -> None:
+    factory.results = [NoAnswerError("Nobody."), RemoteError("No models."), ScriptedEngine(["hi"])]
+    factory.go.set()
+    waits = Waits(0.0, 0.0)
+    lazy = LazyEngine(factory, again=Again(server_may_come, waits))
+    until_ready(lazy)
+    last = list(lazy.generate(PROMPT, PARAMS))[-1]
+    assert isinstance(last, Finished) and last.text == "hi"
+    assert (len(factory.handles), waits.begun) == (3, 2)
+
+
+def test_between_the_tries_everybody_is_told_at_once_and_nobody_waits(factory: Factory) -> None:
+    factory.results = [NoAnswerError("Nobody answers."), ScriptedEngine()]
+    factory.go.set()
+    # The second try hangs, as at a server that takes a connection and says nothing.
+    factory.before = lambda handle: factory.go.clear() if len(factory.handles) == 2 else None
+    lazy = LazyEngine(factory, again=Again(server_may_come, Waits(0.0)))
+    until(lambda: len(factory.handles) == 2 and not factory.go.is_set())
+    factory.handles[-1]("Asking.", 0.5)
+    assert lazy.status == EngineStatus("failed", "Nobody answers.", again=True)
+    with pytest.raises(ModelError, match="Nobody answers"):
+        list(lazy.generate(PROMPT, PARAMS))
+    factory.go.set()
+    until_ready(lazy)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("The weights are damaged."),
+        SettingsError("Set --window-tokens."),
+        WrongKeyError("The key is refused."),
+        TokenizerError("The tokenizer is damaged."),
+        RuntimeError("size mismatch"),
+    ],
+)
+def test_what_does_not_pass_by_itself_is_not_tried_again(
+    factory: Factory, error: Exception
+) -> None:
+    factory.results = [NoAnswerError("Nobody."), error, ScriptedEngine()]
+    factory.go.set()
+    before = loading()
+    lazy = LazyEngine(factory, again=Again(server_may_come, Waits(0.0, 0.0, 0.0)))
+    until(lambda: not lazy.status.again and lazy.status.state == "failed")
+    for thread in loading() - before:
+        thread.join(5)
+    assert len(factory.handles) == 2 and len(factory.results) == 1
+
+
+def test_a_count_that_nobody_answers_is_a_server_that_may_come() -> None:
+    try:
+        raise TokenizerError("It does not count.") from NoAnswerError("Nobody.")
+    except TokenizerError as error:
+        assert server_may_come(error)
+
+
+def test_a_local_model_is_loaded_once(factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_engine_plan(Settings(), monkeypatch) is None
+    plan = load_engine_plan(Settings(engine_url="http://127.0.0.1:9/v1"), monkeypatch)
+    assert plan is not None and plan.may_help(NoAnswerError("Nobody."))
+
+
+def load_engine_plan(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Again | None:
+    """What the program gives an engine of these settings for its further tries."""
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(parts, "LazyEngine", lambda load, **named: given.update(named))
+    parts.load_engine(settings)
+    return given.get("again")
+
+
+def test_the_waits_grow_and_stay_short() -> None:
+    assert list(islice(doubling_waits(), 7)) == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
+
+
+@pytest.mark.parametrize("ends", ["close", "reload"])
+def test_a_wait_for_the_next_try_ends_with_the_engine_or_a_try_by_hand(
+    factory: Factory, ends: str
+) -> None:
+    factory.results = [NoAnswerError("Nobody."), ScriptedEngine()]
+    factory.go.set()
+    before = loading()
+    lazy = LazyEngine(factory, again=Again(server_may_come, Waits(3600.0, 0.0)))
+    until(lambda: lazy.status.again)
+    (waiting,) = loading() - before
+    getattr(lazy, ends)()
+    waiting.join(5)
+    assert not waiting.is_alive(), "somebody still waits for a try that nobody wants"
+    if ends == "reload":
+        until_ready(lazy)
+    assert len(factory.handles) == {"close": 1, "reload": 2}[ends]
+    lazy.close()

@@ -20,6 +20,7 @@ from chatbot.settings import Settings, flags_of
 
 TERMINATED = 143
 _POLL_S = 0.2
+LOOKED_FOR = "The server is looked for again by itself."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,17 +49,25 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
 
 @contextmanager
 def _failure_told(engine: Engine, console: Console, origin: str) -> Iterator[None]:
-    """Say once on stderr when the model cannot be loaded: not everyone looks at the page first.
+    """Say on stderr when the model cannot be loaded, since not everyone looks at the page first,
+    and when one that is looked for again by itself is there.
 
     `origin` says where its name comes from.
     """
     ended = threading.Event()
 
     def watch() -> None:
-        while (status := engine.status).state == "loading" and not ended.wait(_POLL_S):
-            pass
+        told = ""
+        while (status := engine.status).state == "loading" or status.again:
+            if status.again and status.message != told:
+                told = status.message
+                console.note(f"chatbot: {told} {LOOKED_FOR}{origin}")
+            if ended.wait(_POLL_S):
+                return
         if status.state == "failed":
             console.note(f"chatbot: {status.message}{origin}")
+        elif told:
+            console.note(f"chatbot: {status.message}")
 
     thread = threading.Thread(target=watch, name="load-watch", daemon=True)
     thread.start()

@@ -101,11 +101,15 @@ class EngineInfo:
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """Whether a model is there yet. `message` is one sentence; `progress` is in [0, 1]."""
+    """Whether a model is there yet. `message` is one sentence; `progress` is in [0, 1].
+
+    `again`: it failed, and is tried again by itself.
+    """
 
     state: Literal["loading", "ready", "failed"]
     message: str = ""
     progress: float | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

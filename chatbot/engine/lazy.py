@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from threading import Condition, Event, Thread
 
+from chatbot.engine.again import Again
 from chatbot.engine.base import (
     ChatTokenizer,
     Engine,
@@ -48,11 +49,19 @@ class LazyEngine:
     """Loads an engine in a background thread and stands for it from the first moment.
 
     `generate`, `tokenizer` and `info` wait for what they need. A failed load is raised to each of
-    them as ModelError with the load's sentence, until `reload` succeeds.
+    them as ModelError with the load's sentence, until `reload` succeeds or, with `again`, a later
+    try of its own. Meanwhile nobody waits for those: the status stays "failed".
     """
 
-    def __init__(self, factory: EngineFactory, *, message: str = "The model is loading.") -> None:
+    def __init__(
+        self,
+        factory: EngineFactory,
+        *,
+        message: str = "The model is loading.",
+        again: Again | None = None,
+    ) -> None:
         self._factory = factory
+        self._again = again
         self._first_message = message
         self._changed = Condition()
         self._handle: LoadHandle | None = None
@@ -117,7 +126,7 @@ class LazyEngine:
         return idle_figures() if engine is None else engine.memory()
 
     def reload(self) -> None:
-        """Try a failed load again; does nothing while loading or when ready."""
+        """Try a failed load again at once; does nothing while loading or when ready."""
         with self._changed:
             if self._error is not None and not self._closed:
                 self._error = None
@@ -146,16 +155,35 @@ class LazyEngine:
         Thread(target=self._load, args=(self._handle,), name="engine-load", daemon=True).start()
 
     def _load(self, handle: LoadHandle) -> None:
+        waits = self._again.waits() if self._again is not None else iter(())
+        while self._is_worth_another_try(handle):
+            wait_s = next(waits, None)
+            if wait_s is None or not self._pause(handle, wait_s):
+                return
+
+    def _is_worth_another_try(self, handle: LoadHandle) -> bool:
+        """Try to load; whether that failed in a way that may pass."""
         try:
             engine = self._factory(handle)
         except Exception as error:  # kept, and raised to everyone who asks for the engine
-            self._settle(handle, error=error)
-        else:
-            if not self._settle(handle, engine=engine):
-                engine.close()
+            again = self._again is not None and self._again.may_help(error)
+            return self._settle(handle, error=error, again=again) and again
+        if not self._settle(handle, engine=engine):
+            engine.close()
+        return False
+
+    def _pause(self, handle: LoadHandle, wait_s: float) -> bool:
+        """Wait for the next try; False when nobody wants it any more."""
+        with self._changed:
+            return not self._changed.wait_for(lambda: self._handle is not handle, wait_s)
 
     def _settle(
-        self, handle: LoadHandle, *, engine: Engine | None = None, error: Exception | None = None
+        self,
+        handle: LoadHandle,
+        *,
+        engine: Engine | None = None,
+        error: Exception | None = None,
+        again: bool = False,
     ) -> bool:
         """Take over the result of a load; False when nobody wants it any more."""
         with self._changed:
@@ -163,7 +191,7 @@ class LazyEngine:
                 return False
             self._engine, self._error = engine, error
             if error is not None:
-                self._status = EngineStatus("failed", _sentence(error))
+                self._status = EngineStatus("failed", _sentence(error), again=again)
             self._changed.notify_all()
             return True
 

@@ -31,7 +31,7 @@ def status_html(
     share = status.progress
     percent = f" {100 * share:.0f} %" if share is not None else ""
     progress = _progress_html(share)
-    hint = esc(tr(language, f"status.{status.state}_hint"))
+    hint = esc(tr(language, "status.again_hint" if status.again else f"status.{status.state}_hint"))
     ways = _ways_html(language, to_demo, is_saved) if status.state == "failed" else ""
     return (
         f'<div class="status {status.state}" role="status"><strong>'

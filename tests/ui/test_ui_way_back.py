@@ -63,6 +63,13 @@ def test_the_strip_says_where_the_model_comes_from_and_the_way_past_it(
     assert "use-demo" not in status_html("en", EngineStatus("loading", "x"), to_demo=True)
 
 
+@pytest.mark.parametrize(("language", "words"), [("en", "looked for again"), ("ko", "다시 찾고")])
+def test_the_strip_says_that_a_server_is_looked_for_again(language: str, words: str) -> None:
+    away = EngineStatus("failed", "No server answers.", again=True)
+    assert words in status_html(language, away)
+    assert words not in status_html(language, EngineStatus("failed", "No server answers."))
+
+
 def test_the_foot_names_who_is_logged_in() -> None:
     assert "Logged in as anna" in panel.foot_html("en", "anna")
     assert "logout" in panel.foot_html("ko", "anna") and "logout" not in panel.foot_html("ko")
