@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import tempfile
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from chatbot.errors import StoreError
 from chatbot.language import detect
-from chatbot.messages import Conversation, Notice
+from chatbot.messages import Notice
 from chatbot.store import Store
 from chatbot.store_sources import ATTACHED
 from retrieval.pipeline import Library
-from retrieval.types import IngestReport
+from retrieval.types import IngestReport, RetrievalError
+
+log = logging.getLogger(__name__)
 
 
-def attach_message(
-    library: Library, store: Store, conversation: Conversation, text: str
-) -> tuple[Conversation, tuple[Notice, ...]]:
-    """Attach a message that does not fit the prompt to its chat; the chat then, and what the user
-    is told."""
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A message as a document, and what the user is told. `is_new`: it was not there before."""
+
+    document_id: str | None = None
+    is_new: bool = False
+    notices: tuple[Notice, ...] = ()
+
+
+def attach_message(library: Library, text: str) -> Attached:
+    """Make a message that does not fit the prompt a document, which no chat uses yet."""
     name = attachment_name(text)
     report = attach_text(library, text, name)
     if report.document_id is None:
-        return conversation, (Notice("attach_failed", report.message),)
-    ids = tuple(dict.fromkeys((*conversation.document_ids, report.document_id)))
-    store.set_documents(conversation.id, ids)
+        return Attached(notices=(Notice("attach_failed", report.message),))
     sentence = f"The message is attached as the document {name!r} and searched."
     notice = Notice(ATTACHED, sentence, {"document": name})
-    return replace(conversation, document_ids=ids), (notice,)
+    return Attached(report.document_id, report.status == "indexed", (notice,))
+
+
+def withdraw(library: Library, store: Store, attached: Attached) -> None:
+    """Delete what a message became that was refused after all."""
+    if attached.document_id is None or not attached.is_new:
+        return
+    try:
+        if store.is_document_used(attached.document_id):
+            return  # the same message, in another chat at the same time
+    except StoreError:
+        pass  # no other chat can have stored it either
+    try:
+        library.delete(attached.document_id)
+    except RetrievalError as error:
+        log.warning("The document of a message that was refused stays: %s", error)
 
 
 def attach_text(library: Library, text: str, name: str) -> IngestReport:

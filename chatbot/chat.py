@@ -9,27 +9,26 @@ import threading
 from collections.abc import Iterator
 
 from chatbot.answering import Answering
-from chatbot.attachments import attach_message, drop_unused
+from chatbot.attachments import drop_unused
 from chatbot.busy import Busy
 from chatbot.chat_by_hand import ChatByHand
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
 from chatbot.chat_in_passing import ChatInPassing, Nowhere
+from chatbot.chat_taking import Asked, ChatTaking
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
 from chatbot.engine.exchange import in_use
 from chatbot.errors import EngineError, InputError
 from chatbot.fold_job import FoldJob
 from chatbot.folding import Folding
 from chatbot.hands import Hands
-from chatbot.messages import Conversation, Notice
 from chatbot.prompting import PromptBuilder
 from chatbot.read_ahead import ReadAhead
 from chatbot.recall_vectors import RecallVectors
 from chatbot.reply_queue import ReplyQueue
-from chatbot.reply_run import ReplyRun
 from chatbot.settings import Settings
-from chatbot.smaller_prompt import PromptMaker
 from chatbot.store import Store
-from chatbot.windows import livelier, usual_sampling, window_notices, window_tokens
+from chatbot.store_changes import NOTHING, Changes
+from chatbot.windows import livelier, usual_sampling, window_tokens
 from retrieval.pipeline import Library
 
 __all__ = [
@@ -41,7 +40,7 @@ STOP_WAIT_S = 30.0
 """How long deleting a conversation waits for its reply to end: a step of a large model on a CPU."""
 
 
-class Chat(ChatByHand, ChatInPassing):
+class Chat(ChatByHand, ChatTaking, ChatInPassing):
     """Answers questions in conversations. Safe to use from many threads.
 
     One reply at a time runs in a conversation, and as many at the engine as the settings say; the
@@ -100,15 +99,17 @@ class Chat(ChatByHand, ChatInPassing):
         stop: threading.Event | None = None,
         sampling: SamplingParams | None = None,
         max_tokens: int | None = None,
+        changes: Changes = NOTHING,
     ) -> Iterator[ChatEvent]:
         """Answer `text`; the events end with one `TurnDone`, also after a stop or a failure.
 
         The reply has `max_tokens` at most, or what the settings say. Closing the iterator stops
-        the reply and stores what was there. Raises InputError before anything is stored: an empty
-        question, a conversation that is being answered already or is unknown, or parts that do
-        not fit the window.
+        the reply and stores what was there. `changes` are stored with the question. Raises
+        InputError with nothing changed: an empty question, a conversation that is being answered
+        already or is unknown, or parts that do not fit the window.
         """
-        return self._reply(conversation_id, text, None, stop, sampling, max_tokens=max_tokens)
+        asked = Asked(conversation_id, text, changes=changes)
+        return self._reply(asked, stop, sampling, max_tokens)
 
     def retry(
         self,
@@ -117,6 +118,7 @@ class Chat(ChatByHand, ChatInPassing):
         stop: threading.Event | None = None,
         sampling: SamplingParams | None = None,
         max_tokens: int | None = None,
+        changes: Changes = NOTHING,
     ) -> Iterator[ChatEvent]:
         """Answer the last question again; the old reply is kept as a version of the turn.
 
@@ -129,9 +131,8 @@ class Chat(ChatByHand, ChatInPassing):
         last = newest[-1]
         if sampling is None and last.finish in ("stop", "length"):
             sampling = livelier(usual_sampling(self._settings))
-        return self._reply(
-            conversation_id, last.question, last.id, stop, sampling, max_tokens=max_tokens
-        )
+        asked = Asked(conversation_id, last.question, last.id, changes)
+        return self._reply(asked, stop, sampling, max_tokens)
 
     def edit(
         self,
@@ -146,7 +147,7 @@ class Chat(ChatByHand, ChatInPassing):
         That turn and all later ones are no longer part of the chat, nor is what was remembered
         of them; they are kept as a version, see `switch_version`.
         """
-        return self._reply(conversation_id, text, turn_id, stop, None)
+        return self._reply(Asked(conversation_id, text, turn_id), stop, None)
 
     def stop(self, conversation_id: str) -> None:
         """Stop the running reply of a conversation, if there is one."""
@@ -190,38 +191,23 @@ class Chat(ChatByHand, ChatInPassing):
 
     def _reply(
         self,
-        conversation_id: str,
-        text: str,
-        replacing: str | None,
+        asked: Asked,
         stop: threading.Event | None,
         sampling: SamplingParams | None,
-        *,
         max_tokens: int | None = None,
     ) -> Iterator[ChatEvent]:
-        if not text.strip():
+        if not asked.text.strip():
             raise InputError("The question is empty; type one first.")
         stop = stop or threading.Event()
+        conversation_id = asked.conversation_id
         with (
             self.queue.tally.refusals(),
             self._busy.reply(conversation_id, stop),
             in_use(self._engine, stop),
         ):
             self._answering.save_unsaved()
-            cut_off = self._folding.cancel(conversation_id)
-            conversation, notices = self._prepare(conversation_id, text, replacing, cut_off)
-            notices = (
-                *window_notices(self._settings, self._engine),
-                *self._fold_job.take_notices(conversation_id),
-                *notices,
-            )
-            maker = PromptMaker(
-                lambda budget: self.builder.build(conversation, text, budget).with_notices(notices),
-                self.builder.budget,
-            )
             budget = self.budget(max_tokens)
-            prompt = maker.build(budget)
-            turn = self._store.begin_turn(conversation_id, text, replacing=replacing, alone=True)
-            run = ReplyRun(turn, prompt, maker)
+            run = self._take(asked, budget)
             params = self._drawn(sampling, budget, max_tokens)
             try:
                 yield from self._answering.run(
@@ -236,15 +222,3 @@ class Chat(ChatByHand, ChatInPassing):
                     self._answering.save(conversation_id, run)
         if run.turn.finish in ("stop", "length"):
             self._folding.schedule(conversation_id)
-
-    def _prepare(
-        self, conversation_id: str, text: str, replacing: str | None, cut_off: bool
-    ) -> tuple[Conversation, tuple[Notice, ...]]:
-        """The conversation as the prompt sees it: before the turns to be replaced; a message that
-        does not fit is attached as a document."""
-        conversation = self._store.load(conversation_id, before=replacing)
-        if replacing is None and self._fold_job.make_up(conversation, cut_off=cut_off):
-            conversation = self._store.load(conversation_id)
-        if self._library is None or self.builder.fits(conversation, text, self.budget()):
-            return conversation, ()
-        return attach_message(self._library, self._store, conversation, text)

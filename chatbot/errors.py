@@ -4,6 +4,7 @@
     |- InputError                   what was given is wrong; exit code 2
     |  |- SettingsError             an unknown setting or an impossible value, by name
     |  |- TokenizerError            a tokenizer that cannot be read or used for chat
+    |  |- IdTakenError              an id that a conversation of somebody has already
     |  `- BudgetError               required parts do not fit the window; says by how much
     |- ModelError                   a model cannot be found, fetched, read or fitted
     |- EngineError                  a reply failed while it was being made
@@ -41,6 +42,10 @@ class SettingsError(InputError):
 
 class TokenizerError(InputError):
     """A tokenizer cannot be read, or has no usable chat format."""
+
+
+class IdTakenError(InputError):
+    """There is a conversation of this id already."""
 
 
 class BudgetError(InputError):

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 
 from retrieval.types import CountTokens
 
+LEAST_ROOM_TOKENS = 32
+"""With less beside the system text, no beginning and end of a question says anything."""
+LONG_SHARE = 4
+"""A question of more than this part of a prompt is long."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShortenedQuestion:
@@ -14,6 +19,13 @@ class ShortenedQuestion:
 
     text: str
     left_out_tokens: int
+
+
+def is_long(question_tokens: int, *, usual_system_tokens: int, limit_tokens: int) -> bool:
+    """Whether a question that does not fit is itself what is long; otherwise a system text is,
+    and no shorter question would help."""
+    room_tokens = limit_tokens - usual_system_tokens
+    return question_tokens > min(room_tokens, limit_tokens // LONG_SHARE)
 
 
 def shorten_question(

@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import prompts
 from chatbot.assemble import AssembledPrompt, assemble
-from chatbot.budget import ContextBudget, context_budget
+from chatbot.budget import Candidates, ContextBudget, check_required, context_budget
 from chatbot.engine.base import ChatTokenizer
 from chatbot.fact_recall import FactRecall
 from chatbot.fold_prompt import trim_to_cap
 from chatbot.found_passages import Found, found_passages
 from chatbot.language import Language, detect
-from chatbot.long_question import shorten_question
+from chatbot.long_question import LEAST_ROOM_TOKENS, is_long, shorten_question
 from chatbot.messages import Conversation, Notice
 from chatbot.prompt_pieces import PromptRequest, passages_frame_tokens
 from chatbot.query import search_query
@@ -72,8 +72,9 @@ class PromptBuilder:
     ) -> AssembledPrompt:
         """The prompt for `question` after the turns of `conversation`.
 
-        A question that does not fit keeps its head and tail, and the notice says so. Raises
-        BudgetError when even that does not fit beside the system text.
+        A long question that does not fit keeps its head and tail, and the notice says so. Raises
+        BudgetError when even that does not fit beside the system text, or the question is not
+        what is long.
         """
         conversation = self._capped(conversation)
         language = self.language_of(conversation, question)
@@ -135,9 +136,18 @@ class PromptBuilder:
         return replace(conversation, summary=kept)
 
     def fits(self, conversation: Conversation, question: str, budget: ContextBudget) -> bool:
-        """Whether the question fits a prompt whole."""
+        """Whether the question fits a prompt whole. Raises BudgetError as `build` does."""
         language = self.language_of(conversation, question)
-        return self._fits(question, self.system_text(conversation, language), budget)
+        system_text = self.system_text(conversation, language)
+        shown, notices = self._fitting(question, system_text, language, budget)
+        check_required(
+            budget,
+            Candidates(
+                system_tokens=self.encoder.system(system_text).segment.tokens,
+                question_tokens=self.encoder.question(shown).segment.tokens,
+            ),
+        )
+        return not notices
 
     def language_of(self, conversation: Conversation, question: str) -> Language:
         """The language of the labels: that of the first question, so that it stays the same."""
@@ -210,8 +220,12 @@ class PromptBuilder:
         encoder = self.encoder
         room = budget.limit_tokens - encoder.system(system_text).segment.tokens
         room -= encoder.question("", "").segment.tokens
-        if room < 32:
-            return question, ()  # allocate() says by how much it does not fit
+        if room < LEAST_ROOM_TOKENS or not is_long(
+            encoder.question(question).segment.tokens,
+            usual_system_tokens=encoder.system(prompts.load("system", language)).segment.tokens,
+            limit_tokens=budget.limit_tokens,
+        ):
+            return question, ()  # check_required() says by how much it does not fit
         short = shorten_question(
             question,
             # The other half is for passages out of the part that is left out.

@@ -19,6 +19,7 @@ from chatbot.errors import InputError, StoreError
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.records import from_json, new_id, now_text, storable, to_json
 from chatbot.store_cache import TurnCache
+from chatbot.store_changes import NOTHING, Changes, lock_changed
 from chatbot.store_claims import ClaimStore, claimants, release_claims
 from chatbot.store_conversations import ConversationStore
 from chatbot.store_database import Database
@@ -131,19 +132,21 @@ class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
         *,
         replacing: str | None = None,
         alone: bool = False,
+        changes: Changes = NOTHING,
     ) -> Turn:
         """Store a question at once, as a running turn at the end of the conversation.
 
         `replacing` names a turn whose place the new one takes in the same transaction (retry,
         edit). The old one is kept with all later ones, and with their summaries, as a version
         that `switch_version` brings back; not if it is a question without any reply. With `alone`
-        raises InputError while another process is making a reply in this conversation.
+        raises InputError while another process is making a reply in this conversation. `changes`
+        are stored with the question, or neither is.
         """
         now = now_text()
         asked = Message(new_id(), "user", storable(question), created=now)
         turn = Turn(new_id(), (asked,), finish="running", created=now)
         with self._database.write() as connection:
-            head = store_queries.lock_conversation(connection, conversation_id)
+            head = lock_changed(connection, conversation_id, changes)
             if alone:
                 self._refuse_others(connection, conversation_id)
             position = None

@@ -8,9 +8,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from chatbot import store_queries
-from chatbot.errors import InputError
+from chatbot.errors import IdTakenError, InputError
 from chatbot.messages import Conversation
 from chatbot.records import new_id, now_text, storable
+from chatbot.store_changes import id_taken, own_text
 from chatbot.store_owner import is_mine
 from chatbot.store_queries import ConversationInfo
 from chatbot.store_reading import ReadingStore
@@ -30,21 +31,21 @@ class ConversationStore(ReadingStore):
         system_text: str | None = None,
         conversation_id: str | None = None,
     ) -> Conversation:
-        """A new, empty conversation. Raises InputError for an id that is taken."""
+        """A new, empty conversation. Raises IdTakenError for an id that is taken."""
         now = now_text()
         name = " ".join(title.split())
         new = Conversation(
             conversation_id or new_id(), name, system_text=system_text, created=now, updated=now
         )
-        taken = f"There is already a conversation {new.id!r}; choose another id."
+        taken = id_taken(new.id)
         check_id(new.id)
         with self._database.write() as connection:
             if store_queries.is_taken(connection, new.id):
-                raise InputError(taken)
+                raise IdTakenError(taken)
             try:
                 store_queries.insert_conversation(connection, new)
             except IntegrityError as error:  # Another process was quicker.
-                raise InputError(taken) from error
+                raise IdTakenError(taken) from error
         return self.load(storable(new.id))
 
     def import_conversation(self, conversation: Conversation) -> Conversation:
@@ -85,9 +86,8 @@ class ConversationStore(ReadingStore):
 
     def set_system_text(self, conversation_id: str, text: str | None) -> None:
         """Replace the default system text in this chat; None or "" goes back to it."""
-        own = storable(text).strip() if text else ""
         with self._database.write() as connection:
-            values = {"system_text": own or None}
+            values = {"system_text": own_text(text)}
             store_queries.update_conversation(connection, conversation_id, values)
 
     def delete(self, conversation_id: str) -> None:

@@ -330,6 +330,49 @@ def test_a_conversation_that_is_being_answered_is_refused_meanwhile(api: Api, cl
     until(lambda: not api.services.chat.is_running("busy"), "the end of the reply")
 
 
+def test_a_refused_request_leaves_no_trace(api: Api, client: Any) -> None:
+    named = {"conversation_id": "refused"}
+    ask(client, user("first"), metadata=named)
+    store, library = api.services.store, api.services.library
+    before, n_chats = store.load("refused"), len(store.list_conversations())
+    n_documents = len(library.documents())
+    huge = {"role": "system", "content": "word " * 9000}
+    for name in ("refused", "refused-new", "new"):
+        with pytest.raises(openai.BadRequestError):
+            ask(client, huge, user("second"), metadata={"conversation_id": name, "file_ids": ""})
+    assert store.load("refused") == before and len(store.list_conversations()) == n_chats
+    assert len(library.documents()) == n_documents
+    ask(client, user("third"), metadata=named)
+    ask(client, {"role": "system", "content": "Sing."}, user("fourth"), metadata=named)
+    now = store.load("refused")
+    assert [turn.question for turn in now.turns] == ["first", "third", "fourth"]
+    assert now.system_text == "Sing."
+
+
+@pytest.mark.parametrize("earlier", [(), (user("Good day"), bot("Hello"))])
+def test_first_requests_at_once_in_a_new_conversation_are_told_to_wait(
+    api: Api, client: Any, earlier: tuple[dict[str, str], ...]
+) -> None:
+    name = f"at-once-{len(earlier)}"
+    body = {
+        "model": "default", "max_tokens": 10, "metadata": {"conversation_id": name},
+        "messages": [*earlier, user("wish:slow")],
+    }  # fmt: skip
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda _: post(api, body), range(6)))
+    refused = [answer for answer in answers if answer.status_code != 200]
+    assert len(refused) < 6
+    for answer in refused:
+        assert "conversation" in refusal(answer, 409, "conversation_busy")
+        assert answer.headers["retry-after"]
+    # Others may begin alike, at any time.
+    ask(client, *earlier, user("And?"), metadata={"conversation_id": f"{name}-other"})
+    store = api.services.store
+    questions = [turn.question for turn in store.load(name).turns]
+    taken = len(answers) - len(refused)
+    assert questions == [m["content"] for m in earlier[:1]] + ["wish:slow"] * taken
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

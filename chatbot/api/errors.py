@@ -12,6 +12,7 @@ from chatbot.errors import (
     ConnectionLostError,
     EngineBusyError,
     EngineError,
+    IdTakenError,
     InputError,
     NoAnswerError,
     OutOfMemoryError,
@@ -101,6 +102,8 @@ def api_error(error: ChatbotError | RetrievalError) -> ApiError:
     sentence = str(error)
     if sentence in (BEING_ANSWERED, BEING_CHANGED):
         return ApiError(409, sentence, code="conversation_busy", retry_after_s=1.0)
+    if isinstance(error, IdTakenError):
+        return ApiError(409, sentence, code="conversation_id_taken")
     if isinstance(error, BudgetError):
         return bad(sentence, "messages", "context_length_exceeded")
     if isinstance(error, TokenizerError):  # The model's server does not count.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from chatbot.api.errors import ApiError
@@ -20,7 +21,9 @@ from chatbot.chat_events import ChatEvent
 from chatbot.engine.base import SamplingParams
 from chatbot.errors import InputError
 from chatbot.messages import Conversation, Notice
+from chatbot.records import new_id
 from chatbot.services import Services
+from chatbot.store_changes import Changes, own_text
 from chatbot.windows import usual_sampling
 
 FAILED = ("error", "memory", "cancelled", "interrupted")
@@ -53,70 +56,76 @@ class Plan:
     def _in_conversation(
         self, stop: threading.Event, wanted: tuple[str, ...] | None
     ) -> Iterator[Begun | ChatEvent]:
-        asked, store, chat = self.asked, self.services.store, self.services.chat
+        asked, chat = self.asked, self.services.chat
         if chat.is_running(asked.conversation_id):
-            # Before anything is changed: what is refused leaves no trace.
             raise InputError(BEING_ANSWERED)
-        conversation, notices = self._conversation()
-        if wanted is not None and wanted != conversation.document_ids:
-            store.set_documents(conversation.id, wanted)
+        found = self._found()
+        changes, notices = self._changes(found, wanted)
+        conversation = found or changes.new
+        assert conversation is not None
         yield Begun(conversation.id, notices)
-        last = conversation.turns[-1] if conversation.turns else None
+        last = found.turns[-1] if found and found.turns else None
         again = last is not None and last.finish in FAILED and last.question == asked.question
-        sampling, most = self._sampling(), self.request.reply_tokens
-        if again:
-            # Sent once more since it failed: it takes the place of the failed one.
-            yield from chat.retry(conversation.id, stop=stop, sampling=sampling, max_tokens=most)
-        else:
-            yield from chat.reply(
-                conversation.id, asked.question, stop=stop, sampling=sampling, max_tokens=most
-            )
+        # What is sent once more since it failed takes the place of the failed one.
+        reply = chat.retry if again else partial(chat.reply, text=asked.question)
+        yield from reply(
+            conversation.id,
+            stop=stop,
+            sampling=self._sampling(),
+            max_tokens=self.request.reply_tokens,
+            changes=changes,
+        )
 
-    def _conversation(self) -> tuple[Conversation, tuple[Notice, ...]]:
-        """The stored conversation, and how what was sent differs from it."""
-        asked, store = self.asked, self.services.store
+    def _found(self) -> Conversation | None:
+        if self.asked.conversation_id == NEW:
+            return None
         try:
-            found = None if asked.conversation_id == NEW else store.load(asked.conversation_id)
+            return self.services.store.load(self.asked.conversation_id)
         except InputError:
-            found = None
-        if found is None:
-            return self._begin(), ()
-        notices = []
-        place = differing(asked, found.turns)
-        if place is not None:
-            where = (
-                "The stored conversation goes on after the messages sent before the question"
-                if place == len(asked.earlier)
-                else f"Message {place + 1} of those sent before the question is not as it is stored"
-            )
-            if asked.is_strict:
-                sentence = (
-                    f"{where}; nothing was stored. Send the messages as they are stored, or leave "
-                    "metadata.history out."
-                )
-                raise ApiError(409, sentence, code="history_differs", param="messages")
-            sentence = f"{where}; the stored conversation counts, and only the question was taken."
-            notices.append(Notice("history_differs", sentence, {"message": place + 1}))
-        if asked.system is not None and asked.system.strip() != (found.system_text or "").strip():
-            store.set_system_text(found.id, asked.system)
-            notices.append(Notice("system_replaced", "The system text was replaced as sent."))
-        return found, tuple(notices)
+            return None
 
-    def _begin(self) -> Conversation:
+    def _changes(
+        self, found: Conversation | None, wanted: tuple[str, ...] | None
+    ) -> tuple[Changes, tuple[Notice, ...]]:
+        """What the request changes in its conversation, once it is taken, and how what was sent
+        differs from what is stored. Raises ApiError."""
+        asked = self.asked
+        if found is None:
+            return Changes(new=self._new(wanted or ())), ()
+        notices = self._differing(found)
+        if wanted == found.document_ids:
+            wanted = None
+        if asked.system is None or asked.system.strip() == (found.system_text or "").strip():
+            return Changes(document_ids=wanted), notices
+        told = Notice("system_replaced", "The system text was replaced as sent.")
+        return Changes(system_text=asked.system, document_ids=wanted), (*notices, told)
+
+    def _new(self, wanted: tuple[str, ...]) -> Conversation:
         """A new conversation; messages sent before the question become its first turns."""
-        asked, store = self.asked, self.services.store
-        wanted = "" if asked.conversation_id == NEW else asked.conversation_id
-        try:
-            if not asked.earlier:
-                return store.create_conversation("", asked.system, wanted or None)
-            made = store.import_conversation(replace(conversation_of(asked), id=wanted))
-        except InputError as error:
-            raise ApiError(409, str(error), code="conversation_id_taken") from error
-        if wanted and made.id != wanted:
-            store.delete(made.id)
-            sentence = f"The id {wanted!r} is taken; choose another one."
-            raise ApiError(409, sentence, code="conversation_id_taken")
-        return made
+        asked = self.asked
+        given = conversation_of(asked, wanted)
+        # Ids that say what is in them may be those of another conversation that began alike.
+        turns = tuple(replace(turn, id=new_id()) for turn in given.turns)
+        name = new_id() if asked.conversation_id == NEW else asked.conversation_id
+        return replace(given, id=name, turns=turns, system_text=own_text(asked.system))
+
+    def _differing(self, found: Conversation) -> tuple[Notice, ...]:
+        place = differing(self.asked, found.turns)
+        if place is None:
+            return ()
+        where = (
+            "The stored conversation goes on after the messages sent before the question"
+            if place == len(self.asked.earlier)
+            else f"Message {place + 1} of those sent before the question is not as it is stored"
+        )
+        if self.asked.is_strict:
+            sentence = (
+                f"{where}; nothing was stored. Send the messages as they are stored, or leave "
+                "metadata.history out."
+            )
+            raise ApiError(409, sentence, code="history_differs", param="messages")
+        sentence = f"{where}; the stored conversation counts, and only the question was taken."
+        return (Notice("history_differs", sentence, {"message": place + 1}),)
 
     def _sampling(self) -> SamplingParams:
         request = self.request
