@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from retrieval.model_source import Find, ModelSource
 from retrieval.slow_imports import SLOW_IMPORTS
 from retrieval.types import RetrievalError
 from retrieval.words import lexical_terms
 
 Vectors = NDArray[np.float32]
 
+BATCH_TEXTS = 32
 CPU_BATCH_TEXTS = 8
 """Documents are embedded in such steps: a question waits for one of them at most, some 0.2 s."""
 YIELD_S = 0.002
@@ -61,7 +63,7 @@ class SentenceTransformerEmbedder:
     """A sentence-transformers model by folder or name, loaded at its first use.
 
     Thread-safe: one batch is embedded at a time, and questions come before documents. Raises
-    RetrievalError when the model cannot be loaded.
+    ModelUnusableError when the model cannot be had.
     """
 
     def __init__(
@@ -71,14 +73,15 @@ class SentenceTransformerEmbedder:
         name: str | None = None,
         device: str = "cpu",
         english_only: bool | None = None,
-        batch_texts: int = 32,
+        find: Find | None = None,
     ) -> None:
+        """`find` gives the folder of a `model` that is known by its name, when it is needed."""
         self._source = str(model)
+        self._files = ModelSource(self._source, find)
         self.name = name or _identity(self._source)
         self._english_only = english_only
         self._e5 = "e5" in Path(self._source).name.lower()
         self._device = device
-        self._batch_texts = batch_texts
         self._lock = threading.Lock()
         self._counting = threading.Lock()
         self._asking = 0
@@ -119,7 +122,7 @@ class SentenceTransformerEmbedder:
         model = self._model()
         # Texts of one length together, since a batch is filled up to its longest.
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
-        size = min(self._batch_texts, CPU_BATCH_TEXTS) if self._device == "cpu" else len(texts)
+        size = CPU_BATCH_TEXTS if self._device == "cpu" else len(texts)
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for start in range(0, len(order), size):
             some = order[start : start + size]
@@ -142,7 +145,7 @@ class SentenceTransformerEmbedder:
         with self._lock:
             vectors = encode(
                 texts,
-                batch_size=self._batch_texts,
+                batch_size=BATCH_TEXTS,
                 normalize_embeddings=True,
                 convert_to_numpy=True,
                 show_progress_bar=False,
@@ -164,19 +167,19 @@ class SentenceTransformerEmbedder:
         return self._loaded
 
     def _load(self) -> Any:
-        # Takes seconds and a gigabyte of libraries, so only when the first text comes.
-        with SLOW_IMPORTS:
-            from sentence_transformers import SentenceTransformer
-
         prompts = {"prompts": E5_PROMPTS} if self._e5 else {}
-        try:
-            return SentenceTransformer(self._source, device=self._device, **prompts)
-        except (OSError, ValueError, RuntimeError) as error:
-            message = (
-                f"The embedding model {self._source!r} cannot be loaded; give the folder or the "
-                "hub name of a sentence-transformers model."
-            )
-            raise RetrievalError(message) from error
+
+        def load(folder: str) -> Any:
+            # Takes seconds and a gigabyte of libraries, so only when the first text comes.
+            with SLOW_IMPORTS:
+                from sentence_transformers import SentenceTransformer
+            return SentenceTransformer(folder, device=self._device, **prompts)
+
+        otherwise = (
+            f"The embedding model {self._source!r} cannot be loaded; give the folder or the "
+            "hub name of a sentence-transformers model."
+        )
+        return self._files.loaded(load, otherwise=otherwise)
 
 
 def _identity(source: str) -> str:

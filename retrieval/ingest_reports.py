@@ -13,6 +13,7 @@ from retrieval.types import (
     DocumentInfo,
     IngestReport,
     IngestStatus,
+    ModelUnusableError,
     RetrievalError,
 )
 
@@ -59,7 +60,8 @@ def failed(
         message = f"The document index cannot be used ({error})."
     elif isinstance(error, UnicodeError):
         message = "This file holds characters that cannot be stored; save it anew as UTF-8."
-    return IngestReport(name, "error", message=message)
+    is_of_model = isinstance(error, ModelUnusableError)
+    return IngestReport(name, "error", message=message, is_of_model=is_of_model)
 
 
 def empty_message(document: CleanDocument) -> str:

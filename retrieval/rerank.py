@@ -11,9 +11,10 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from retrieval.model_source import Find, ModelSource
 from retrieval.search import Found, Ranked
 from retrieval.slow_imports import SLOW_IMPORTS
-from retrieval.types import RetrievalError, passage_body
+from retrieval.types import passage_body
 
 N_RERANKED = 24
 """Passages that are read again; the others keep their order behind them."""
@@ -29,11 +30,13 @@ class Reranker(Protocol):
 class CrossEncoderReranker:
     """A sentence-transformers cross-encoder by folder or name, loaded at its first use.
 
-    Thread-safe: one query at a time. Raises RetrievalError when the model cannot be loaded.
+    Thread-safe: one query at a time. Raises ModelUnusableError when the model cannot be had.
     """
 
-    def __init__(self, model: str, *, device: str = "cpu") -> None:
+    def __init__(self, model: str, *, device: str = "cpu", find: Find | None = None) -> None:
+        """`find` gives the folder of the model, when it is needed."""
         self._source = model
+        self._files = ModelSource(model, find)
         self._device = device
         self._lock = threading.Lock()
         self._loaded: Any = None
@@ -49,16 +52,16 @@ class CrossEncoderReranker:
         return [1 / (1 + math.exp(-max(-60.0, min(60.0, value)))) for value in values]
 
     def _load(self) -> Any:
-        with SLOW_IMPORTS:
-            from sentence_transformers import CrossEncoder
-        try:
-            return CrossEncoder(self._source, device=self._device)
-        except (OSError, ValueError, RuntimeError) as error:
-            message = (
-                f"The reranking model {self._source!r} cannot be loaded; give the folder or the "
-                "hub name of a sentence-transformers cross-encoder, or none."
-            )
-            raise RetrievalError(message) from error
+        def load(folder: str) -> Any:
+            with SLOW_IMPORTS:
+                from sentence_transformers import CrossEncoder
+            return CrossEncoder(folder, device=self._device)
+
+        otherwise = (
+            f"The reranking model {self._source!r} cannot be loaded; give the folder or the "
+            "hub name of a sentence-transformers cross-encoder, or none."
+        )
+        return self._files.loaded(load, otherwise=otherwise)
 
 
 def rerank(found: Found, query: str, reranker: Reranker) -> Found:

@@ -31,6 +31,10 @@ class IndexAwayError(RetrievalError):
     """The place of the documents does not answer for now; what it holds is safe."""
 
 
+class ModelUnusableError(RetrievalError):
+    """A model for vectors or for ranking cannot be had: nothing is wrong with any document."""
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """One page (sheet, slide) as a loader gives it. `number` counts from 1; None: no pages."""
@@ -194,3 +198,5 @@ class IngestReport:
     warnings: tuple[str, ...] = field(default=())
     removed: tuple[tuple[str, int], ...] = ()
     """Running lines that were taken out: one of each kind, and how many there were."""
+    is_of_model: bool = False
+    """Whether the fault is the embedding model's, so that no other file would do better."""

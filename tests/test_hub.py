@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from chatbot.engine import hub, models
+from chatbot.engine import hub, hub_reach, models
 from chatbot.errors import ModelError
 
 HUB_NAME = "meta-llama/Some-Model-8B-Instruct"
@@ -59,19 +61,50 @@ def test_each_refusal_of_the_hub_is_a_sentence(
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", hf_hub_download)
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: token)
     monkeypatch.setattr(hub, "is_offline", lambda: offline)
-    monkeypatch.setattr(hub, "_is_reachable", lambda: True)
+    monkeypatch.setattr(hub, "hub_answers", lambda: True)
     with pytest.raises(ModelError, match=sentence) as caught:
         models.read_config(HUB_NAME, cache_dir=Path("none"))
     assert "\n" not in str(caught.value)
 
 
 def test_no_network_is_told_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(hub, "_is_reachable", lambda: False)
+    monkeypatch.setattr(hub, "hub_answers", lambda: False)
     started = time.monotonic()
     for action in (models.read_config, models.locate):
         with pytest.raises(ModelError, match="the hub cannot be reached; check the network"):
             action(HUB_NAME, cache_dir=tmp_path)
     assert time.monotonic() - started < 5
+
+
+def test_only_a_hub_that_answers_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it answers. A name that resolves tells nothing of it."""
+    from huggingface_hub import close_session, constants
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    close_session()  # the next one reads that
+    answer = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    monkeypatch.setattr(hub_reach, "ANSWER_S", 30.0)
+    monkeypatch.setattr(hub_reach, "WAIT_S", 30.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert hub_reach.hub_answers()
+        thread.join()
+        monkeypatch.setattr(hub_reach, "ANSWER_S", 0.1)  # now it listens and says nothing
+        assert not hub_reach.hub_answers()
+    monkeypatch.setattr(hub_reach, "ANSWER_S", 30.0)
+    assert not hub_reach.hub_answers()  # nobody listens
+    with pytest.raises(ModelError, match="the hub cannot be reached; check the network"):
+        models.locate(HUB_NAME, cache_dir=Path("none"))
 
 
 def test_hub_files_are_chosen_and_space_is_checked(
@@ -99,7 +132,7 @@ def test_hub_files_are_chosen_and_space_is_checked(
 
     monkeypatch.setattr(huggingface_hub, "HfApi", Api)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
-    monkeypatch.setattr(hub, "_is_reachable", lambda: True)
+    monkeypatch.setattr(hub, "hub_answers", lambda: True)
     free = 6 << 30
     monkeypatch.setattr(hub.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
     said: list[str] = []

@@ -6,18 +6,25 @@ HF_HUB_OFFLINE, HF_TOKEN, HF_HOME and HF_ENDPOINT are honoured by the hub's own 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from chatbot.engine.cache_folder import Progress, gib, ignore_progress
+from chatbot.engine.hub_reach import http_errors, hub_answers
 from chatbot.errors import ModelError
 
 _SMALL_FILES = ("*.json", "*.jinja", "*.txt", "tokenizer.model", "*.model")
-_LOOKUP_S = 5.0
+_OTHERS = ", or use a local folder, a GGUF file or demo."
+
+
+class NotHereError(ModelError):
+    """A model is not on this machine, and cannot be fetched now: there is no network, or the
+    client was told to stay off it."""
+
+    def or_use(self, others: str) -> ModelError:
+        """The same of a model that has other ones to take its place than a chat model."""
+        return ModelError(str(self).removesuffix(_OTHERS) + f", or {others}.")
 
 
 def hub_config(name: str) -> dict[str, Any]:
@@ -27,7 +34,7 @@ def hub_config(name: str) -> dict[str, Any]:
     """
     from huggingface_hub import hf_hub_download
 
-    path = _asked(name, hf_hub_download, name, "config.json")
+    path = asked(name, hf_hub_download, name, "config.json")
     try:
         content: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
@@ -41,9 +48,9 @@ def hub_folder(name: str, progress: Progress = ignore_progress) -> Path:
     from huggingface_hub.constants import HF_HUB_CACHE
 
     if is_offline():
-        return Path(_asked(name, snapshot_download, name, local_files_only=True))
+        return Path(asked(name, snapshot_download, name, local_files_only=True))
     progress(f"Looking up {name} on the hub.", None)
-    info = _asked(name, HfApi().model_info, name, files_metadata=True)
+    info = asked(name, HfApi().model_info, name, files_metadata=True)
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     weights = weight_patterns(sizes)
     if not weights:
@@ -56,7 +63,7 @@ def hub_folder(name: str, progress: Progress = ignore_progress) -> Path:
     _check_space(name, Path(HF_HUB_CACHE), needed)
     progress(f"Downloading {name} from the hub ({gib(needed)}, once).", None)
     patterns = [*weights, *_SMALL_FILES]
-    folder = _asked(name, snapshot_download, name, allow_patterns=patterns, ignore_patterns=["*/*"])
+    folder = asked(name, snapshot_download, name, allow_patterns=patterns, ignore_patterns=["*/*"])
     return Path(folder)
 
 
@@ -67,7 +74,7 @@ def hub_small_files(name: str) -> Path:
     options: dict[str, Any] = {"allow_patterns": [*_SMALL_FILES], "ignore_patterns": ["*/*"]}
     if is_offline():
         options = {"local_files_only": True}
-    return Path(_asked(name, snapshot_download, name, **options))
+    return Path(asked(name, snapshot_download, name, **options))
 
 
 def weight_patterns(files: Any) -> list[str]:
@@ -87,16 +94,16 @@ def is_offline() -> bool:
     return bool(constants.HF_HUB_OFFLINE)
 
 
-def _asked(name: str, function: Any, *arguments: Any, **options: Any) -> Any:
+def asked(name: str, function: Any, *arguments: Any, **options: Any) -> Any:
     """Call the hub's client; its errors become one sentence each."""
-    import httpx
     from huggingface_hub import errors
 
-    if not is_offline() and not _is_reachable():
-        # The client itself would retry for half a minute. What is cached needs no network.
-        options = {"local_files_only": True} if function.__name__ != "model_info" else options
-        if not options.get("local_files_only"):
-            raise ModelError(_no_network(name))
+    is_local = bool(options.get("local_files_only"))
+    if not is_local and not is_offline() and not hub_answers():
+        # The client itself would retry for a minute and more. What is cached needs no network.
+        if function.__name__ == "model_info":
+            raise _no_network(name)
+        options = {"local_files_only": True}
     try:
         return function(*arguments, **options)
     except errors.GatedRepoError as error:
@@ -107,33 +114,18 @@ def _asked(name: str, function: Any, *arguments: Any, **options: Any) -> Any:
         message = f"{name!r} is no valid hub name; it looks like organisation/model."
         raise ModelError(message) from error
     except errors.LocalEntryNotFoundError as error:
-        raise ModelError(_not_cached(name) if is_offline() else _no_network(name)) from error
+        raise _not_cached(name) if is_offline() else _no_network(name) from error
     except errors.EntryNotFoundError as error:
         message = (
             f"{name} on the hub has no config.json, so it cannot be loaded; if it holds GGUF "
             "files, download one and give its path."
         )
         raise ModelError(message) from error
-    except (errors.HfHubHTTPError, httpx.HTTPError) as error:
-        raise ModelError(_refused(name, error)) from error
+    except http_errors() as error:
+        raise _refused(name, error) from error
     except OSError as error:
         message = f"{name} cannot be stored: {error.strerror or error}; check the hub's cache."
         raise ModelError(message) from error
-
-
-def _is_reachable() -> bool:
-    """Whether the hub's host name resolves; through a proxy only the proxy can know."""
-    from huggingface_hub import constants
-
-    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY")):
-        return True
-    address = urlsplit(constants.ENDPOINT)
-    try:
-        port = address.port or (443 if address.scheme == "https" else 80)
-        socket.getaddrinfo(address.hostname, port)
-    except OSError:
-        return False
-    return True
 
 
 def _has_token() -> bool:
@@ -162,15 +154,15 @@ def _unknown(name: str, error: Exception) -> str:
     return f"There is no model {name} on the hub; check the name{hint}."
 
 
-def _refused(name: str, error: Exception) -> str:
+def _refused(name: str, error: Exception) -> ModelError:
     status = _status(error)
-    if status == 401:
-        return _bad_token()
-    if status == 403:
-        return _gated(name)
     if status is None:
         return _no_network(name)
-    return f"The hub refused {name} with status {status}; try again later."
+    if status == 401:
+        return ModelError(_bad_token())
+    if status == 403:
+        return ModelError(_gated(name))
+    return ModelError(f"The hub refused {name} with status {status}; try again later.")
 
 
 def _bad_token() -> str:
@@ -180,17 +172,16 @@ def _bad_token() -> str:
     )
 
 
-def _no_network(name: str) -> str:
-    return (
-        f"{name} is not on this machine and the hub cannot be reached; check the network, or use "
-        "a local folder, a GGUF file or demo."
+def _no_network(name: str) -> NotHereError:
+    return NotHereError(
+        f"{name} is not on this machine and the hub cannot be reached; check the network{_OTHERS}"
     )
 
 
-def _not_cached(name: str) -> str:
-    return (
+def _not_cached(name: str) -> NotHereError:
+    return NotHereError(
         f"{name} is not complete in the hub's cache and HF_HUB_OFFLINE is set; unset it to "
-        "download the model, or use a local folder, a GGUF file or demo."
+        f"download the model{_OTHERS}"
     )
 
 

@@ -139,7 +139,7 @@ def check_folder(folder: Path) -> None:
     """Raise ModelError unless a folder holds a configuration and all its weights."""
     _folder_config(folder)
     if any(folder.glob("*.index.json")):
-        _check_shards(folder)
+        check_shards(folder)
     elif not any(folder.glob("*.safetensors")) and not any(folder.glob("pytorch_model*.bin")):
         message = (
             f"The folder {folder} has no weights (*.safetensors); copy or download the model's "
@@ -148,7 +148,8 @@ def check_folder(folder: Path) -> None:
         raise ModelError(message)
 
 
-def _check_shards(folder: Path) -> None:
+def check_shards(folder: Path) -> None:
+    """Raise ModelError if a folder lacks a part of weights that are in several files."""
     for index in folder.glob("*.index.json"):
         try:
             shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
