@@ -7,11 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chatbot.korean_amounts import compounds, spelled_amounts
+from chatbot.units import SCALE, unit_at
 
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-_SCALE = re.compile(
-    r"\s?(천만|백만|십만|만|천|백|억|조|k\b|thousand|hundred|million|billion)", re.IGNORECASE
-)
 _SCALES = {
     "천만": 10**7, "백만": 10**6, "십만": 10**5, "만": 10**4, "천": 1000, "백": 100, "억": 10**8,
     "조": 10**12, "k": 1000, "thousand": 1000, "hundred": 100, "million": 10**6,
@@ -56,26 +54,10 @@ _KOREAN_NUMBER = re.compile(
     rf"(?<![가-힣])({'|'.join(sorted(_KOREAN_NATIVE, key=len, reverse=True))})\s?"
     r"(?=명|개|번|시|살|마리|권|잔|달|시간|가지|주|장|대|곳|병|끼|켤레|그루|사람|부|곡|편|통|줄|송이|벌|채|건|회|판|차례|배|층|과목|조각|숟갈|모금)"
 )
-_CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "₩": "원"}
-_UNIT = re.compile(
-    r"[\s-]{0,2}(%|[A-Za-z]+|시간|만원|퍼센트|마리|사람|가지|유로|달러|[원명개번시살권잔달주장대곳층호박일월년분병])"
-)
-_ORDINAL = re.compile(r"^(?:st|nd|rd|th)\b")
-_UNIT_NAMES = {
-    "%": "percent", "퍼센트": "percent", "eur": "euro", "usd": "dollar", "krw": "원", "won": "원",
-    "유로": "euro", "달러": "dollar", "사람": "명", "kilometre": "km", "kilometer": "km",
-    "hr": "hour", "hrs": "hour", "h": "hour", "min": "minute", "mins": "minute", "kilogram": "kg",
-    "kilo": "kg", "yr": "year", "yrs": "year", "metre": "m", "meter": "m",
-}  # fmt: skip
-_NO_UNITS = _word_set(
-    "a an the and or to in on at of for per from each is are was were with but as by if so than"
-    " then until am pm p about more less other new actually instead now today yesterday tomorrow"
-    " rather instead not though please sorry my our your it he she they we you this that"
-)
 MONEY = _word_set("euro dollar pound 원 만원")
 MEASURES = _word_set(
     "second minute hour day week month year euro dollar pound percent km m cm mm mile kg g gram"
-    " litre liter degree kcal mb gb 원 시간 분 일 주 월 년 달 시 박 살"
+    " litre ml oz mg ton foot inch degree kcal mb gb 개월 원 시간 분 일 주 월 년 달 시 박 살"
 )
 """Units under which two figures cannot mean the same thing by chance."""
 _MONTHS = _numbered(
@@ -100,45 +82,23 @@ def numbers(text: str, *, list_marks: bool = False) -> list[Number]:
     found = []
     for start, end, either in compounds(plain):
         forms = frozenset(map(_written, either))
-        found.append(Number(plain[start:end], forms, _unit_at(plain, start, end)))
+        found.append(Number(plain[start:end], forms, unit_at(plain, start, end)))
         # Its parts are no figures of their own.
         plain = plain[:start] + " " * (end - start) + plain[end:]
     found += [
-        Number(match.group(), _digit_forms(plain, match), _unit(plain, match))
+        Number(match.group(), _digit_forms(plain, match), unit_at(plain, *match.span()))
         for match in _NUMBER.finditer(plain)
     ]
     for match in _ENGLISH_NUMBER.finditer(plain):
         forms = _scaled(_english_value(match), plain[match.end() : match.end() + 12])
-        found.append(Number(match.group(), forms, _unit(plain, match)))
+        found.append(Number(match.group(), forms, unit_at(plain, *match.span())))
     for match in _KOREAN_NUMBER.finditer(plain):
         forms = _scaled(float(_KOREAN_NATIVE[match.group(1)]), "")
-        found.append(Number(match.group().strip(), forms, _unit(plain, match)))
+        found.append(Number(match.group().strip(), forms, unit_at(plain, *match.span())))
     for start, end, either in spelled_amounts(plain):
         forms = frozenset(map(_written, either))
-        found.append(Number(plain[start:end], forms, _unit_at(plain, start, end)))
+        found.append(Number(plain[start:end], forms, unit_at(plain, start, end)))
     return found
-
-
-def _unit(text: str, match: re.Match[str]) -> str:
-    return _unit_at(text, match.start(), match.end())
-
-
-def _unit_at(text: str, start: int, end: int) -> str:
-    """The unit of a figure: a currency sign before it, or the word behind it without its plural."""
-    before = text[max(0, start - 2) : start].rstrip()[-1:]
-    if before in _CURRENCIES:
-        return _CURRENCIES[before]
-    after = _ORDINAL.sub("", text[end : end + 30])
-    if scale := _SCALE.match(after):
-        after = after[scale.end() :]
-    found = _UNIT.match(after)
-    if found is None:
-        return ""
-    word = found.group(1).lower()
-    if word in _UNIT_NAMES:
-        return _UNIT_NAMES[word]
-    singular = word.removesuffix("s") if len(word) > 3 else word
-    return "" if word in _NO_UNITS else _UNIT_NAMES.get(singular, singular)
 
 
 def number_forms(text: str) -> frozenset[str]:
@@ -225,7 +185,7 @@ def _digit_forms(text: str, match: re.Match[str]) -> frozenset[str]:
 
 
 def _scaled(value: float, after: str) -> frozenset[str]:
-    scale = _SCALE.match(after)
+    scale = SCALE.match(after)
     if scale is None:
         return frozenset({_written(value)})
     return frozenset({_written(value), _written(value * _SCALES[scale.group(1).lower()])})

@@ -14,6 +14,7 @@ from chatbot.gate_binding import (
 from chatbot.gate_doers import done_by_somebody_else, kin_of_another
 from chatbot.gate_figures import out_of_place
 from chatbot.gate_persons import done_by_another, other_kin, said_of_another
+from chatbot.gate_rates import bound_otherwise
 from chatbot.gate_replaced import (
     ability_reversed,
     excluded,
@@ -33,6 +34,7 @@ _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("exchanged", exchanged),
     ("exchanged", reversed_preferences),
     ("exchanged", out_of_place),
+    ("bound otherwise", bound_otherwise),
     ("of another", done_by_somebody_else),
     ("of another", kin_of_another),
     ("another amount", of_other_amount),

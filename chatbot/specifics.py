@@ -17,6 +17,7 @@ from chatbot.figures import (
 )
 from chatbot.language import Language
 from chatbot.proper_names import english_names, identifiers, korean_names, latin_words
+from chatbot.units import RIVALS
 from retrieval.words import lexical_terms
 
 WEEKDAY = re.compile("([월화수목금토일])요일")
@@ -45,6 +46,9 @@ class Specifics:
         same = [n for n in self._measured if n.forms & number.forms]
         if number.unit in MONEY and same and all(n.unit in MONEY for n in same):
             return all(n.unit != number.unit for n in same)
+        rivals = RIVALS.get(number.unit, frozenset())
+        if any(n.unit in rivals for n in same):  # 12 kg are no 12 pounds
+            return all(n.unit not in ("", number.unit) for n in same)
         if all(n.unit != number.unit for n in self._measured):
             return False
         return bool(same) and all(n.unit not in ("", number.unit) for n in same)

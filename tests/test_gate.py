@@ -36,7 +36,7 @@ OWN_REASON = {
     "unrelated": "something else", "empty": "empty", "long": "over its cap",
     "exchanged": "exchanged|of another", "turned": "turned round", "stale": "no longer so",
     "roles": "roles exchanged|of another", "itself": "speaks of itself",
-    "replaced": "in the place of another",
+    "replaced": "in the place of another", "bound": "bound otherwise",
     "reply": "reply|first person|addresses|tells what|only about the last|repeats",
 }  # fmt: skip
 
