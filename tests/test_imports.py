@@ -48,7 +48,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "chatbot.records": ("chatbot.errors", "chatbot.messages", "retrieval.types"),
     "chatbot.store_": (*DATA, "chatbot.titles"),
     "chatbot.store": (*DATA, "chatbot.store_", "chatbot.titles"),
-    "chatbot.engine": (*DATA, "chatbot.loopback", "chatbot.settings", "prompts"),
+    "chatbot.engine": (*DATA, "chatbot.loopback", "chatbot.settings", "chatbot.words", "prompts"),
     "chatbot.loopback": (),
     "chatbot.start": ("chatbot.cli",),
     "chatbot.cli": None,
@@ -83,7 +83,10 @@ BUILDERS = (
     "chatbot.__main__",
     "app",
 )
-SHARED_ENGINE_PARTS = ("chatbot.engine.base", "chatbot.engine.exchange", "chatbot.engine.ladder")
+SHARED_ENGINE_PARTS = (
+    "chatbot.engine.base", "chatbot.engine.exchange", "chatbot.engine.ladder",
+    "chatbot.engine.reach",
+)  # fmt: skip
 
 # Package name -> distribution, where they differ.
 DISTRIBUTIONS = {

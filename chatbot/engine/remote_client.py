@@ -114,10 +114,10 @@ class RemoteClient:
         except OverdueError as error:
             raise endless(self.shown, WHOLE_ANSWER_S + more_s) from error
 
-    def models(self) -> list[dict[str, Any]]:
+    def models(self, *, silence_s: float = LOOK_TIMEOUT_S) -> list[dict[str, Any]]:
         """What the server says about each of its models. Raises RemoteError."""
         try:
-            options: Any = {"timeout": LOOK_TIMEOUT_S}
+            options: Any = {"timeout": silence_s}
             answer = self.whole(
                 lambda: self.openai.get("/models", cast_to=httpx.Response, options=options)
             )
@@ -137,9 +137,11 @@ class RemoteClient:
             raise self._no_such_server()
         return [one for one in listed if isinstance(one.get("id"), str)]
 
-    def typed(self, error: Exception, *, model: str = "", began: bool = False) -> RemoteError:
+    def typed(
+        self, error: Exception, *, model: str = "", began: bool = False, text_came: bool = False
+    ) -> RemoteError:
         """The error of ours for what the client raised, without the key, which some servers say
-        back. `began`: the server had begun to answer."""
+        back. See `remote_faults.typed`."""
         if isinstance(error, openai.APIError):
             error.body = whole_body(error)
         if len(self._key) >= _LEAST_HIDDEN:
@@ -147,7 +149,7 @@ class RemoteClient:
             if isinstance(error, openai.APIError):
                 error.message = _hidden(error.message, self._key)
                 error.body = _hidden(error.body, self._key)
-        return typed(error, server=self.shown, model=model, began=began)
+        return typed(error, server=self.shown, model=model, began=began, text_came=text_came)
 
     def _no_such_server(self) -> RemoteError:
         return RemoteError(

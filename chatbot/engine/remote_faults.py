@@ -49,8 +49,11 @@ _OF_PROXIES = (407, 502, 503, 504)
 _NO_MONEY = ("insufficient_quota", "billing_not_active", "billing_hard_limit_reached")
 
 
-def typed(error: BaseException, *, server: str, model: str, began: bool = False) -> RemoteError:
-    """The error of ours for what the client raised. `began`: text of the reply had come."""
+def typed(
+    error: BaseException, *, server: str, model: str, began: bool = False, text_came: bool = False
+) -> RemoteError:
+    """The error of ours for what the client raised. `began`: the server had begun to answer;
+    `text_came`: and text of the reply had come."""
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, openai.APITimeoutError):
@@ -61,7 +64,7 @@ def typed(error: BaseException, *, server: str, model: str, began: bool = False)
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, server, model)
     if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
-        return lost(server) if began else unreachable(server, error)
+        return lost(server, text_came=text_came) if began else unreachable(server, error)
     message = _message(error)
     too_long = _too_long(message, error.body)
     if too_long is not None:
@@ -69,11 +72,32 @@ def typed(error: BaseException, *, server: str, model: str, began: bool = False)
     return ServerBusyError(f"The server {server} failed during the reply ({message}); ask again.")
 
 
-def lost(server: str) -> ConnectionLostError:
+def lost(server: str, *, text_came: bool = True) -> ConnectionLostError:
     """The sentence for a reply that broke off."""
+    if not text_came:
+        return ConnectionLostError(
+            f"The connection to {server} was lost before the first word of the reply; ask again "
+            "when the server is back."
+        )
     return ConnectionLostError(
         f"The connection to {server} was lost in the middle of the reply; what had come of it is "
         "kept. Ask again when the server is back."
+    )
+
+
+def no_stream(server: str, kind: str) -> RemoteError:
+    """The sentence for an answer that is something else; `kind` says what."""
+    return RemoteError(
+        f"The server {server} sent no stream of a reply ({kind}); look what answers there, or "
+        "correct --engine-url."
+    )
+
+
+def wordless(server: str) -> RemoteError:
+    """The sentence for an answer that ended in order with nothing in it."""
+    return RemoteError(
+        f"The server {server} ended its answer without a word of a reply; look whether it still "
+        "works, then ask again."
     )
 
 

@@ -10,10 +10,10 @@ import openai
 
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.chat_format import assemble_ids
+from chatbot.engine.remote_chunk import token_count
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.remote_requests import Way, request_fields
 from chatbot.engine.remote_server import ServerFacts
-from chatbot.engine.remote_stream import token_count
 from chatbot.errors import PromptTooLongError, RemoteError, ServerBusyError
 
 SAMPLE_SYSTEM = "Be kind. 친절하게 답해 주세요."

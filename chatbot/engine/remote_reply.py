@@ -16,14 +16,16 @@ import openai
 
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.memory_meter import idle_figures
+from chatbot.engine.remote_chunk import Chunk
 from chatbot.engine.remote_client import RemoteClient
-from chatbot.engine.remote_faults import is_worth_another_try, lost, silent
+from chatbot.engine.remote_endings import check_ending, count_notices, ending_notices, is_length
+from chatbot.engine.remote_faults import is_worth_another_try, lost, no_stream, silent, wordless
 from chatbot.engine.remote_probe import Prober
 from chatbot.engine.remote_requests import Way, request_fields
 from chatbot.engine.remote_server import ServerFacts
 from chatbot.engine.remote_stream import (
     Backoff,
-    Chunk,
+    NoStreamError,
     RemoteStream,
     StreamCutError,
     StreamSilentError,
@@ -83,11 +85,13 @@ class RemoteReply:
         self._stop = stop
         self._tries = 0
         self._asks_usage = True
+        self._asked_why = False
+        self._endings: list[Notice] = []
         self._read = _Read(time.perf_counter())
         self.reported_tokens: int | None = None
         """Tokens of the prompt by the server's count, once it has told."""
 
-    def events(self) -> Iterator[EngineEvent]:
+    def events(self) -> Generator[EngineEvent]:
         """See `Engine.generate`. Raises RemoteError."""
         backoff = Backoff(attempts=ATTEMPTS, first_s=FIRST_WAIT_S, most_s=MOST_WAIT_S)
         while True:
@@ -128,15 +132,28 @@ class RemoteReply:
             except StreamSilentError as error:
                 yield from self._flush(matcher)
                 raise silent(self._client.shown, self._client.timeout_s) from error
+            except NoStreamError as error:
+                raise no_stream(self._client.shown, str(error)) from error
             except (openai.OpenAIError, httpx.HTTPError, OSError, ValueError) as error:
                 yield from self._flush(matcher)
                 raise self._typed(error, stream.opened) from error
         yield from self._flush(matcher)
-        if self._read.finish is None and not matcher.stopped:
+        yield self._finished(self._ending(matcher))
+
+    def _ending(self, matcher: StopMatcher) -> Finish:
+        """How the reply ended. Raises RemoteError where what came is none, or only half of one."""
+        reason = self._read.finish
+        if matcher.stopped:
+            return "stop"
+        if reason is None and self._read.first is None:
+            self._learn_why()
+            raise wordless(self._client.shown)
+        if reason is None:
             # A server that ends without a reason was ended itself.
             raise lost(self._client.shown)
-        hit_length = self._read.finish == "length" and not matcher.stopped
-        yield self._finished("length" if hit_length else "stop")
+        check_ending(reason, self._client.shown)
+        self._endings = ending_notices(reason, self._read.text)
+        return "length" if is_length(reason) else "stop"
 
     def _texts(self, stream: RemoteStream, matcher: StopMatcher) -> Generator[EngineEvent]:
         for chunk in stream.chunks(self._stop, silence_s=self._client.timeout_s + GRACE_S):
@@ -176,13 +193,17 @@ class RemoteReply:
             yield TextDelta(rest)
 
     def _typed(self, error: Exception, opened: bool) -> RemoteError:
-        return self._client.typed(error, model=self._facts.model, began=opened)
+        came = bool(self._read.parts)
+        return self._client.typed(error, model=self._facts.model, began=opened, text_came=came)
 
     def _learn_why(self) -> None:
         """Some servers break a stream off where they refuse a prompt: ask once more without one.
 
         Raises RemoteError with the reason, if there is one.
         """
+        if self._asked_why:
+            return
+        self._asked_why = True
         Prober(self._client, self._facts).reported_tokens(self._way, self._prompt)
 
     def _finished(self, finish: Finish) -> Finished:
@@ -213,22 +234,10 @@ class RemoteReply:
         return tokenizer.encode(read.text) if read.text else ()
 
     def _notices(self) -> tuple[Notice, ...]:
-        notices = []
+        notices = [*self._endings]
         if self._tries:
             text = f"The server was not ready; it was asked {self._tries + 1} times."
             notices.append(Notice("remote_asked_again", text, {"times": self._tries + 1}))
-        told, counted = self.reported_tokens, len(self._prompt)
-        if told is not None and told != counted and not self._way.estimated:
-            text = (
-                f"The server counts {told} tokens in the prompt where {counted} were counted here; "
-                "counts are taken for estimates from now on."
-            )
-            notices.append(Notice("remote_count", text, {"told": told, "counted": counted}))
-        cached, most = self._read.last.cached_tokens or 0, told or counted
-        if cached > most:
-            text = (
-                f"The server says that {cached} tokens of the prompt were cached, but it has "
-                f"{most}; all of them are taken for cached."
-            )
-            notices.append(Notice("remote_cached", text, {"told": cached, "counted": most}))
-        return tuple(notices)
+        counted, cached = len(self._prompt), self._read.last.cached_tokens or 0
+        told = counted if self.reported_tokens is None else self.reported_tokens
+        return (*notices, *count_notices(told, cached, counted, estimated=self._way.estimated))

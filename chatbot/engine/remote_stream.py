@@ -9,32 +9,21 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any
 
+import openai
+
+from chatbot.engine.remote_body import KeptBody
+from chatbot.engine.remote_chunk import Chunk, chunk_of, whole_chunk
 from chatbot.engine.remote_client import RemoteClient
+from chatbot.engine.remote_words import says_fault, shown, words_of
 
 _POLL_S = 0.02
-_THOUGHTS = ("reasoning_content", "reasoning")
 _CUT_WAIT_S = 5.0
 END_WAIT_S = 10.0
 """After a reply's last word, for the count of its tokens and the end of the stream."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """What one event of the stream brings."""
-
-    text: str = ""
-    n_thought: int = 0
-    """Letters that the model thought and that are no part of the reply."""
-    token_ids: tuple[int, ...] | None = None
-    finish: str | None = None
-    prompt_tokens: int | None = None
-    cached_tokens: int | None = None
-    completion_tokens: int | None = None
 
 
 class StreamCutError(Exception):
@@ -43,6 +32,10 @@ class StreamCutError(Exception):
 
 class StreamSilentError(Exception):
     """The connection is alive, but no word of a reply comes."""
+
+
+class NoStreamError(Exception):
+    """The server answered with something else; `args` say with what."""
 
 
 class RemoteStream:
@@ -113,56 +106,40 @@ class RemoteStream:
             api = client.chat.completions if self._is_chat else client.completions
             stream: Any = await api.create(**self._fields, stream=True)
             self.opened = True
+            body = KeptBody(stream.response.aiter_bytes())
+            stream.response.aiter_bytes = body.parts  # where the client reads them
             try:
-                async for event in stream:
-                    self._queue.put(_chunk(event, is_chat=self._is_chat))
+                await self._hand_on(stream, body)
             finally:
                 await stream.close()
 
+    async def _hand_on(self, stream: Any, body: KeptBody) -> None:
+        """Raises NoStreamError; openai.APIError where a fault is reported in place of a reply."""
+        has_come = False
+        try:
+            async for event in stream:
+                body.forget()
+                _check_fault(event, stream)
+                self._queue.put(chunk_of(event, is_chat=self._is_chat))
+                has_come = True
+            if has_come or body.is_wordless:
+                return
+            whole = body.fields() or {}
+            _check_fault(whole, stream)
+            self._queue.put(whole_chunk(whole, is_chat=self._is_chat))
+        except ValueError as error:
+            if has_come:
+                raise
+            kind = stream.response.headers.get("content-type", "").partition(";")[0]
+            raise NoStreamError(shown(kind) or "no content type") from error
 
-def token_count(value: object) -> int | None:
-    """A number of tokens as a server tells it; None for what can be none."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if 0 <= value < 1 << 31 else None
 
-
-def _chunk(event: Any, *, is_chat: bool) -> Chunk:
-    """Raises ValueError for an event that has another form."""
-    try:
-        return _read_chunk(event, is_chat=is_chat)
-    except (AttributeError, LookupError, TypeError) as error:
-        raise ValueError("The server sent an event of another form.") from error
-
-
-def _read_chunk(event: Any, *, is_chat: bool) -> Chunk:
-    choice = event.choices[0] if event.choices else None
-    text, finish, ids, n_thought = "", None, None, 0
-    if choice is not None:
-        delta = getattr(choice, "delta", None) if is_chat else choice
-        n_thought = max(len(str(getattr(delta, key, None) or "")) for key in _THOUGHTS)
-        text = (getattr(delta, "content" if is_chat else "text", None) or "") if delta else ""
-        if not isinstance(text, str):
-            raise TypeError("a text of another kind")
-        # Half a surrogate is no character; no answer of ours could be sent with it.
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        finish = choice.finish_reason
-        ids = getattr(choice, "token_ids", None)
-    usage = event.usage
-    details = getattr(usage, "prompt_tokens_details", None)
-    timings = getattr(event, "timings", None)  # llama.cpp's own server
-    cached = getattr(details, "cached_tokens", None)
-    if cached is None and isinstance(timings, dict):
-        cached = timings.get("cache_n")
-    return Chunk(
-        text,
-        n_thought,
-        tuple(ids) if isinstance(ids, list) else None,
-        finish,
-        token_count(getattr(usage, "prompt_tokens", None)) or None,
-        token_count(cached),
-        token_count(getattr(usage, "completion_tokens", None)),
-    )
+def _check_fault(said: Any, stream: Any) -> None:
+    """Raises openai.APIError for the report of a fault, which the client knows only in one form."""
+    fields = said if isinstance(said, dict) else getattr(said, "model_extra", None)
+    if says_fault(fields) and not getattr(said, "choices", None):
+        request = stream.response.request
+        raise openai.APIError(words_of(fields), request=request, body=fields)
 
 
 class Backoff:
