@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,8 @@ import numpy as np
 
 import prompts
 from chatbot.excerpts import Excerpt
-from chatbot.facts import LEAST_ASKED_FOR, Linker, extract_facts, fact_note, fact_spans
+from chatbot.facts import LEAST_ASKED_FOR, extract_facts, fact_note, fact_spans
+from chatbot.linking import Linker
 from chatbot.messages import Conversation, Fact, Message, Turn
 from chatbot.relevance import TermIndex
 from chatbot.turn_changes import common_front
@@ -60,8 +62,7 @@ class FactLines:
         self._newer: dict[str, list[int]] = {}
         """Id of a fact -> numbers of the lines that took its place, or that of a value in it."""
         self._of_message: dict[str, list[int]] = {}
-        self._linked: list[tuple[int, Fact]] = []
-        """All facts in their order, with the position of their turn; not all have a line."""
+        self._linked: list[int] = []  # of each fact in the linker the position
         self._linker = Linker()
 
     def sync(self, turns: Sequence[Turn]) -> None:
@@ -95,8 +96,7 @@ class FactLines:
         found, left = [], [number]
         while left:
             at = left.pop()
-            # What takes a place comes later, so that this ends.
-            later = [n for n in self._newer.get(self._lines[at].fact.id, ()) if n > at]
+            later = self._newer.get(self._lines[at].fact.id, [])  # lines behind it
             left += reversed(later)
             found += [] if later else [at]
         return found
@@ -142,7 +142,7 @@ class FactLines:
     def _add(self, position: int, turn: Turn) -> None:
         for fact in extract_facts([turn], least_weight=LEAST_ASKED_FOR):
             found = self._linker.link(fact)
-            self._linked.append((position, found.fact))
+            self._linked.append(position)
             if (spans := fact_spans(turn, found.fact)) is None:
                 continue
             self._terms.add(lexical_terms(found.fact.text), self._count_tokens(found.fact.text))
@@ -161,8 +161,8 @@ class FactLines:
         size = sum(line.position < turns for line in self._lines)
         del self._turns[turns:], self._lines[size:]
         self._terms.truncate(size)
-        self._linked = [(at, fact) for at, fact in self._linked if at < turns]
-        self._linker = Linker([fact for _, fact in self._linked])
+        del self._linked[bisect_left(self._linked, turns) :]
+        self._linker.keep(len(self._linked))
         self._newer, self._of_message = {}, {}
         for number in range(size):
             self._enter(number)

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import prompts
-from chatbot.corrections import RECENT_LINES, find_corrected
 from chatbot.line_values import MOVABLE, changed_values
 from chatbot.messages import Fact, Message, Turn
 from chatbot.records import fact_id
 from chatbot.salience import is_prose, salience
-from chatbot.subjects import clues, shares_subject
+from chatbot.subjects import shares_subject
 from retrieval.sentences import sentences, split_sentences
 from retrieval.types import CountTokens
 from retrieval.words import content_terms
@@ -24,8 +23,6 @@ from retrieval.words import content_terms
 MAX_FACT_CHARACTERS = 160
 MAX_EARLIER_CHARACTERS = 110
 ELLIPSIS = "…"
-MOST_ALIKE = 40
-"""Of the lines that share a word with a new one, so many of the newest are compared with it."""
 STEP = " → "
 """Between the lines of a chain of corrections."""
 
@@ -59,50 +56,6 @@ def extract_facts(turns: Sequence[Turn], *, least_weight: float = LEAST_WEIGHT) 
                 fact = Fact(line, turn.id, message.id, id=fact_id(message.id, line))
                 found.setdefault(_key(line), fact)
     return tuple(found.values())
-
-
-def linked(
-    new: Sequence[Fact], before: Sequence[Fact] = (), listed: Sequence[Fact] = ()
-) -> tuple[Found, ...]:
-    """Each new fact with the one it corrects, among `before` and the new ones ahead of it.
-
-    `before` holds facts from the beginning of the chat, oldest first, also those that no list
-    carries any more: what has fallen out of the cap can be corrected all the same. `listed` are
-    those of the list, with what they were before.
-    """
-    current = {fact.id: fact for fact in listed}
-    known = [current.pop(fact.id, fact) for fact in before]
-    linker = Linker([*current.values(), *known])
-    return tuple(linker.link(fact) for fact in new)
-
-
-class Linker:
-    """Finds what facts correct among those before them, without comparing each with each."""
-
-    def __init__(self, known: Sequence[Fact] = ()) -> None:
-        self._known: list[Fact] = []
-        self._by_key: dict[str, list[int]] = {}
-        for fact in known:
-            self.add(fact)
-
-    def add(self, fact: Fact) -> None:
-        """A fact that may be corrected from now on."""
-        for key in clues(fact.text):
-            self._by_key.setdefault(key, []).append(len(self._known))
-        self._known.append(fact)
-
-    def link(self, fact: Fact) -> Found:
-        """The fact with the one it corrects, if there is one; it may be corrected itself next."""
-        near = range(max(0, len(self._known) - RECENT_LINES), len(self._known))
-        alike = {n for key in clues(fact.text) for n in self._by_key.get(key, ())[-MOST_ALIKE:]}
-        numbers = sorted(alike.union(near))
-        change = find_corrected(fact.text, [self._known[n].text for n in numbers])
-        found = Found(fact)
-        if change is not None:
-            old = self._known[numbers[change.index]]
-            found = Found(replace(fact, earlier=_earlier(old)), old)
-        self.add(found.fact)
-        return found
 
 
 def merge_facts(
@@ -188,14 +141,6 @@ def _within(facts: Sequence[Fact], cap_tokens: int, count_tokens: CountTokens) -
 def _weight(fact: Fact) -> float:
     """Corrections weigh more: without them the value that holds no longer is what is found."""
     return salience(fact.text).weight + (_CORRECTED_WEIGHT if fact.earlier else 0.0)
-
-
-def _earlier(old: Fact) -> str:
-    """The line that was corrected; with the one before it, if it does not say its subject."""
-    text = old.text
-    if old.earlier and not shares_subject(text, old.earlier):
-        text = f"{old.earlier}{STEP}{text}"
-    return shortened(text, MAX_EARLIER_CHARACTERS)
 
 
 def _direction(word: str) -> str:

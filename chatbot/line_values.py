@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from chatbot.figures import Number, bare_days, dates, numbers
+from chatbot.given_up import is_given_up, is_left_for
 from chatbot.proper_names import (
     NAME_PARTICLES,
     english_names,
@@ -43,16 +44,6 @@ _PHONE = re.compile(r"(?<![\w-])\+?\d{2,4}(?:[- ]\d{3,4}){1,3}(?![A-Za-z\d_-])")
 _HALF_OF_DAY = re.compile(r"[ap]\.?m|오전|오후|아침|저녁|밤|1[3-9]|2[0-3]|0\d:", re.IGNORECASE)
 _LASTS = re.compile(r"일\s?(?:동안|간|만에|씩|치)")
 """Days that are counted, not named."""
-_GIVEN_UP_BEFORE = re.compile(
-    r"\b(?:not|than|instead of|from|left|quit|replac\w+|swapp?\w*|traded|dropped|cancell?ed"
-    r"|without)\s(?:(?:the|my|our|on|at|in|for|about)\s){0,2}\Z",
-    re.IGNORECASE,
-)
-_GIVEN_UP_BEHIND = re.compile(
-    r"[,]?\s?(?:quit|left|retired|resigned|cancell?ed|dropped out|is out|was too|can['’]t)\b"
-    r"|\w{0,3}\s?(?:말고|대신|아니|그만|떠나|퇴사|관뒀|틀렸)|(?:에서|을|를)\s(?:나와|그만|떠나|퇴사)",
-    re.IGNORECASE,
-)
 _BETWEEN = ("", *(f"{particle} " for particle in NAME_PARTICLES))
 DATE_NAMES = re.compile(
     r"(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber"
@@ -119,6 +110,8 @@ def changed_values(line: str, old: str) -> tuple[str, str]:
         alike = [value for value in theirs if same_kind(value, after)]
         named = [value for value in alike if value.key in kept]
         rivals = [value for value in mine if same_kind(value, after)]
+        if len(rivals) > 1 and is_left_for(line, after.text):
+            continue
         left = named if len(rivals) > 1 and named else [v for v in alike if v.key not in kept]
         if left:
             return left[0].text, after.text
@@ -136,11 +129,7 @@ def gives_up_old(line: str, old: str) -> bool:
     days = {int(value.key.split("-")[1]) for value in values(old) if value.kind == "date"}
     if len(_days(line)) > 1:
         named |= {found.group() for day in _days(line) & days if (found := _day_in(line, day))}
-    return any(
-        _GIVEN_UP_BEFORE.search(line, 0, at) or _GIVEN_UP_BEHIND.match(line, at + len(text))
-        for text in named
-        if (at := line.find(text)) >= 0
-    )
+    return any(is_given_up(line, at, text) for text in named if (at := line.find(text)) >= 0)
 
 
 def _mentioned(line: str, old: str) -> list[Value]:

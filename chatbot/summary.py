@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from threading import Event
 
 from chatbot.extractive import Embed
-from chatbot.facts import LEAST_ASKED_FOR, extract_facts, linked
+from chatbot.facts import LEAST_ASKED_FOR, extract_facts
 from chatbot.fold_plan import FoldBackoff, plan_fold
 from chatbot.fold_prompt import summarise_messages, trim_to_cap
 from chatbot.fold_run import FoldRun
 from chatbot.fold_types import CallModel, FoldResult, FoldSettings, FoldTools, ModelReply
 from chatbot.language import Language
+from chatbot.linking import linked
 from chatbot.messages import RollingSummary, Turn
 from retrieval.types import CountTokens
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chatbot.facts import extract_facts, linked
+from chatbot.facts import extract_facts
+from chatbot.linking import linked
 from chatbot.messages import Message, RollingSummary, Turn
 from chatbot.summary_gate import Candidate, Source, Verdict, judge, source_of, tidy
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chatbot.corrections import find_corrected
-from chatbot.facts import extract_facts, linked, merge_facts
+from chatbot.facts import extract_facts, merge_facts
+from chatbot.linking import linked
 from chatbot.messages import Fact, Message, Turn
 
 PAIRS = (

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from chatbot.facts import extract_facts, linked
+from chatbot.facts import extract_facts
+from chatbot.linking import linked
 from chatbot.messages import Message, Turn
 
 LIST = Path(__file__).parent / "data" / "corrections.jsonl"

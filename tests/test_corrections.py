@@ -7,8 +7,9 @@ import time
 import pytest
 
 from chatbot.corrections import find_corrected, sounds_like_correction
-from chatbot.facts import extract_facts, fact_line, linked, merge_facts
+from chatbot.facts import extract_facts, fact_line, merge_facts
 from chatbot.line_values import values
+from chatbot.linking import linked
 from chatbot.messages import Fact, Message, Turn
 
 SAID = (

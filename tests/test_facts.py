@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chatbot.facts import extract_facts, fact_spans, linked, merge_facts, shortened
+from chatbot.facts import extract_facts, fact_spans, merge_facts, shortened
+from chatbot.linking import linked
 from chatbot.messages import Fact, Message, Turn
 from chatbot.records import fact_id
 from chatbot.salience import salience
