@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from chatbot.errors import InputError
 from chatbot.messages import Conversation, FoldDecision, Message, RollingSummary, Turn
 from chatbot.records import FOLD_DECISIONS, SUMMARY, storable, to_plain, with_fact_ids
+from chatbot.written_times import read_time
 
 _TURN = TypeAdapter(Turn)
 # These stand under "messages".
@@ -75,7 +76,8 @@ def read_summary(item: object, n_turns: int) -> RollingSummary | None:
         raise InputError(message)
     if not 0 <= summary.tokens < _MOST_TOKENS:
         raise InputError("'summary' has an impossible number of tokens; leave it out.")
-    return replace(summary, facts=with_fact_ids(summary.facts))
+    created = read_time(summary.created) or ""
+    return replace(summary, created=created, facts=with_fact_ids(summary.facts))
 
 
 def read_decisions(item: object) -> tuple[FoldDecision, ...]:
@@ -83,7 +85,7 @@ def read_decisions(item: object) -> tuple[FoldDecision, ...]:
     if item is None:
         return ()
     found: tuple[FoldDecision, ...] = _validated(FOLD_DECISIONS, to_plain(item), "fold_decisions")
-    return found
+    return tuple(replace(one, created=read_time(one.created) or "") for one in found)
 
 
 def _turn_alone(turn: Turn) -> dict[str, Any]:
@@ -98,6 +100,7 @@ def _read_turn(item: dict[str, Any], messages: Sequence[Message], place: str) ->
         "assistant": tuple(m for m in messages if m.role == "assistant"),
     }
     turn: Turn = _validated(_TURN, to_plain(item) | sides, place)
+    turn = replace(turn, created=read_time(turn.created) or "")
     if turn.message_ids != tuple(m.id for m in messages):
         message = f"{place} has an answer before its question; leave 'turns' out."
         raise InputError(message)

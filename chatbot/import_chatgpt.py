@@ -11,11 +11,12 @@ from itertools import takewhile
 from typing import Any, TypeGuard
 
 from chatbot.errors import InputError
-from chatbot.import_changes import CIRCLING, HIDDEN, TWICE, Changes, told_of
-from chatbot.import_chatgpt_messages import Node, moment, shown_message, text_or_none, time_of
+from chatbot.import_changes import CIRCLING, HIDDEN, TWICE, Changes, time_of, told_of
+from chatbot.import_chatgpt_messages import Node, object_of, shown_message, text_or_none
 from chatbot.import_messages import parse_messages
 from chatbot.import_tree import Tree, tree_of
 from chatbot.messages import Branch, Conversation
+from chatbot.written_times import seconds_of
 
 Shown = Mapping[str, dict[str, Any]]
 
@@ -78,13 +79,13 @@ def _conversation(chat: object, changes: Changes) -> Conversation:
     read = ((name, shown_message(name, node, changes)) for name, node in nodes.items())
     shown = {name: message for name, message in read if message is not None}
     tree = tree_of({n: text_or_none(node.get("parent")) for n, node in nodes.items()}, shown)
-    leaf = tree.last(text_or_none(chat.get("current_node")), lambda n: time_of(nodes[n]))
+    leaf = tree.last(text_or_none(chat.get("current_node")), lambda n: _seconds_of(nodes[n]))
     if leaf is None:
         raise InputError(_why_nothing(tree))
     changes[CIRCLING] += len(tree.circling)
     path = tree.path(leaf)
     own = _with_own_ids(shown, (*path, *tree.follows), changes)
-    main = _parsed(chat, [own[name] for name in path])
+    main = _parsed(chat, [own[name] for name in path], changes)
     found = (_branch(main, own, tree, (path, other)) for other in tree.leaves() if other != leaf)
     return replace(main, branches=tuple(branch for branch in found if branch is not None))
 
@@ -136,19 +137,25 @@ def _branch(
         if before + len(turn.message_ids) >= len(shared):
             break
         at, before = at + 1, before + len(turn.message_ids)
-    other = _parsed({}, [shown[name] for name in (*shared[before:], *own[::-1])]).turns
+    other = _parsed({}, [shown[name] for name in (*shared[before:], *own[::-1])], Changes()).turns
     for n, (mine, theirs) in enumerate(zip(main.turns[at:], other, strict=False)):
         if mine.message_ids != theirs.message_ids:
             return Branch(at + n, other[n:])
     return None
 
 
-def _parsed(chat: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> Conversation:
+def _seconds_of(node: Node) -> float:
+    return seconds_of(object_of(node.get("message")).get("create_time"))
+
+
+def _parsed(
+    chat: Mapping[str, Any], messages: Sequence[Mapping[str, Any]], changes: Changes
+) -> Conversation:
     whole = {
         "id": _id_of(chat),
         "title": text_or_none(chat.get("title")) or "",
-        "created": moment(chat.get("create_time")),
-        "updated": moment(chat.get("update_time")),
+        "created": time_of(chat.get("create_time"), changes),
+        "updated": time_of(chat.get("update_time"), changes),
         "messages": list(messages),
     }
     return parse_messages(whole)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from chatbot.import_changes import HIDDEN, ODD, Changes
+from chatbot.import_changes import HIDDEN, ODD, Changes, time_of
 from chatbot.records import storable
 
 Node = Mapping[str, Any]
-_LATEST_S = 6e10
-"""About the year 3871; beyond it, and so long before 1970, a time is a mistake."""
 _ABOUT_TEXT = ("content_type", "language", "response_format_name")
 """Keys that only say how a content is to be shown."""
 
@@ -40,7 +37,7 @@ def shown_message(name: str, node: Node, changes: Changes) -> dict[str, Any] | N
         "role": "user" if role == "user" else "assistant",
         "name": _aside(author, content.get("content_type")),
         "content": text,
-        "created": moment(message.get("create_time")),
+        "created": time_of(message.get("create_time"), changes),
     }
 
 
@@ -104,18 +101,3 @@ def _attached(message: Node) -> Iterator[str]:
         name, kind = (object_of(file).get(key) for key in ("name", "mime_type"))
         if isinstance(name, str) and not str(kind).startswith("image/"):
             yield f"[{name}]"
-
-
-def time_of(node: Node) -> float:
-    """When the message of a place was written, in seconds since 1970; 0 where nobody knows."""
-    time = object_of(node.get("message")).get("create_time")
-    return float(time) if isinstance(time, int | float) and abs(time) < _LATEST_S else 0.0
-
-
-def moment(time: object) -> str | None:
-    """Seconds since 1970 in UTC as ISO 8601; texts as they are."""
-    if isinstance(time, bool) or not isinstance(time, int | float):
-        return time if isinstance(time, str) else None
-    if not abs(time) < _LATEST_S:
-        return None
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds")

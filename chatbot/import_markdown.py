@@ -23,6 +23,7 @@ from chatbot.markdown_form import (
 )
 from chatbot.messages import Conversation, Finish, Message, Role, Turn
 from chatbot.records import new_id
+from chatbot.written_times import read_time
 
 _HEADING = re.compile(r"^## (\d+)\. (.+?)(?:, (\d{4}-\d\d-\d\d[^`]*?))? `([^`]+)`$")
 _OTHER = re.compile(r"^(?:No reply|답변 없음) \([a-z]+\)\.$")
@@ -76,7 +77,8 @@ def _marked(lines: Sequence[str]) -> list[tuple[int, Message]]:
         if found and not heading and not notes:
             found[-1][1].append(line)
     return [
-        (h.number, Message(h.id, h.role, _content(part), h.name, h.created)) for h, part in found
+        (h.number, Message(h.id, h.role, _content(part), h.name, read_time(h.created)))
+        for h, part in found
     ]
 
 
@@ -113,7 +115,7 @@ def _opened(found: re.Match[str], number: int, before: _Open | None) -> _Open:
     if name in ANSWERS or (follows and name not in SELF):
         role = "assistant"
     own = None if name in (*ANSWERS, *SELF) else name
-    return _Open(number, role, own, found[3], found[4])
+    return _Open(number, role, own, read_time(found[3]), found[4])
 
 
 def _turns(messages: Sequence[tuple[int, Message]]) -> tuple[Turn, ...]:

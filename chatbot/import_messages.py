@@ -18,7 +18,7 @@ from chatbot.export_messages import (
     read_summary,
     read_turns,
 )
-from chatbot.import_changes import NULL, TWICE, Changes, told_of
+from chatbot.import_changes import NULL, TWICE, Changes, time_of, told_of
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.records import storable
 
@@ -63,7 +63,7 @@ def parse_messages(data: object, told: list[str] | None = None) -> Conversation:
 
     With `told`, parts that are no text leave a mark such as "[image]", null is an empty text, and
     an id that comes again is replaced by a fresh one; a sentence on each is added to the list.
-    Without it they are errors too.
+    Without it they are errors too. A time that cannot be read is none, and told of as well.
     """
     changes: Changes | None = None if told is None else Changes()
     whole = {"messages": data} if isinstance(data, list) else data
@@ -74,24 +74,25 @@ def parse_messages(data: object, told: list[str] | None = None) -> Conversation:
     written = [_read(item, f"messages[{n}]", changes) for n, item in items]
     # What else an export of ours says of its messages, it says by their ids.
     ids = _ids(written, None if "turns" in whole else changes)
-    if told is not None and changes:
-        told += told_of(changes)
     system_text, n_system = _text_or_none(whole, "system"), 0
     if "system" not in whole:
         system_text, n_system = _leading_system(written)
     messages = [_message(one, of) for one, of in zip(written, ids, strict=True)][n_system:]
     turns = read_turns(whole["turns"], messages) if "turns" in whole else _turns(messages)
-    return Conversation(
+    chat = Conversation(
         id=_id(whole.get("id"), "'id' of the chat"),
         title=_text_or_none(whole, "title") or "",
         turns=turns,
         summary=read_summary(whole.get("summary"), len(turns)),
         system_text=system_text,
-        created=_created(whole.get("created"), "'created' of the chat") or "",
-        updated=_created(whole.get("updated"), "'updated' of the chat") or "",
+        created=_created(whole.get("created"), "'created' of the chat", changes) or "",
+        updated=_created(whole.get("updated"), "'updated' of the chat", changes) or "",
         document_ids=_document_ids(whole.get("document_ids", [])),
         decisions=read_decisions(whole.get("fold_decisions")),
     )
+    if told is not None and changes:
+        told += told_of(changes)
+    return chat
 
 
 def _read(item: object, place: str, changes: Changes | None) -> _Written:
@@ -111,7 +112,7 @@ def _read(item: object, place: str, changes: Changes | None) -> _Written:
         id=_id(item.get("id"), f"{place}.id"),
         content=storable(_content(item, place, changes)),
         name=storable(name) if name else None,
-        created=_created(item.get("created"), f"{place}.created"),
+        created=_created(item.get("created"), f"{place}.created", changes),
     )
 
 
@@ -214,13 +215,15 @@ def _id(value: object, place: str) -> str:
     return storable(str(value))
 
 
-def _created(value: object, place: str) -> str | None:
+def _created(value: object, place: str, changes: Changes | None) -> str | None:
+    """None as well for a text or a number that is no time."""
     if value is None:
         return None
     finite = not isinstance(value, float) or math.isfinite(value)
     if isinstance(value, bool) or not isinstance(value, str | int | float) or not finite:
         raise InputError(f"{place} is {_kind(value)}; expected a text or a number.")
-    return storable(str(value))
+    time = time_of(value, changes)
+    return storable(time) if time else None
 
 
 def _text_or_none(whole: dict[str, Any], key: str) -> str | None:

@@ -90,7 +90,7 @@ WORDS = st.text(CHARACTERS, min_size=1, max_size=4)
 @st.composite
 def chats(draw: st.DrawFn) -> Conversation:
     def messages(role: Role, least: int) -> tuple[Message, ...]:
-        times = st.sampled_from((None, "2026-01-02T03:04:05+00:00", "5 May (late)", "a `b`"))
+        times = st.sampled_from((None, "2026-01-02T03:04:05+00:00", "5 May (2026)", "2026-01-02 `"))
         one = st.builds(Message, WORDS, st.just(role), CONTENTS, NAMES, times)
         return tuple(draw(st.lists(one, min_size=least, max_size=2)))
 

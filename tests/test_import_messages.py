@@ -126,7 +126,7 @@ def test_leading_system_messages_become_the_system_text() -> None:
 def test_ids_names_and_times_are_kept() -> None:
     messages = [
         {"id": 7, "role": "user", "name": "김", "created": 1700000000, "content": "a"},
-        {"id": "x", "role": "assistant", "name": None, "created": "어제", "content": ""},
+        {"id": "x", "role": "assistant", "name": None, "created": "3월 15일", "content": ""},
         {"id": 0, "role": "user", "created": 1.5, "content": "b"},
         {"id": "", "role": "assistant", "created": None, "content": "c"},
         {"id": 3.0, "role": "assistant", "content": "d", "extra": "ignored"},
@@ -134,9 +134,9 @@ def test_ids_names_and_times_are_kept() -> None:
     chat = parse_messages({"id": 12, "title": "T", "messages": messages, "questions": []})
     assert (chat.id, chat.title) == ("12", "T")
     assert [m for t in chat.turns for m in (*t.user, *t.assistant)] == [
-        Message("7", "user", "a", "김", "1700000000"),
-        Message("x", "assistant", "", None, "어제"),
-        Message("0", "user", "b", None, "1.5"),
+        Message("7", "user", "a", "김", "2023-11-14T22:13:20.000+00:00"),
+        Message("x", "assistant", "", None, "3월 15일"),
+        Message("0", "user", "b", None, "1970-01-01T00:00:01.500+00:00"),
         Message("m4", "assistant", "c"),
         Message("3", "assistant", "d"),
     ]
