@@ -15,7 +15,7 @@ from chatbot.fold_types import ModelReply
 from chatbot.language import Language
 from chatbot.render import PieceEncoder, PromptParts, render
 from retrieval.embed import Embedder
-from retrieval.types import RetrievalError
+from retrieval.types import ModelUnusableError, RetrievalError
 
 BATCH_SENTENCES = 16
 """Embedded between two looks at whether to stop: a reply that comes in waits for no more."""
@@ -46,7 +46,10 @@ def sentence_vectors(
     embedder: Embedder | None, language: Language, stop: threading.Event
 ) -> Embed | None:
     """The embedder for sentences of this language; None where its vectors would mean nothing."""
-    if embedder is None or (language != "en" and embedder.english_only):
+    try:
+        if embedder is None or (language != "en" and embedder.english_only):
+            return None
+    except ModelUnusableError:  # what it reads, an unknown model itself has to tell
         return None
 
     def embed(texts: list[str]) -> npt.NDArray[np.float32]:

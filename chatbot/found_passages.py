@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from chatbot.budget import ContextBudget
 from chatbot.messages import Notice
 from chatbot.settings import Settings
 from retrieval.pipeline import Library
-from retrieval.types import Lost, Passage
+from retrieval.types import Lost, ModelUnusableError, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,19 @@ def found_passages(
         return Found(searched=bool(lost.ids), notices=notices)
     whole = sum(info.tokens for info in in_scope) <= budget.limit_tokens
     share = int(budget.limit_tokens * settings.passage_share)
-    found = library.search(
+    search = partial(
+        library.search,
         query,
         document_ids=[info.id for info in in_scope],
         top_k=settings.top_k,
         budget_tokens=None if whole else max(free_tokens, share, 1),
     )
+    try:
+        found = search()
+    except ModelUnusableError as error:
+        text = f"Documents are searched by their words only for now. {error}"
+        notices += (Notice("words_only", text),)
+        found = search(by_words=True)
     if not whole:
         return Found(tuple(found), searched=True, notices=notices)
     ranked = {passage.chunk_id for passage in found}

@@ -80,12 +80,14 @@ class RecallVectors:
 
         Loads the model if nothing did before, so ask only when there is something to compare.
         """
-        if self._failed or self._means_nothing(text, HANGUL_QUERY):
+        if self._failed:
             return None
         with self._lock:
             if text in self._asked:
                 return self._asked[text]
         try:
+            if self._means_nothing(text, HANGUL_QUERY):  # which the model itself may have to tell
+                return None
             vector = self._embedder.embed_query(text)
         except RetrievalError as error:
             self._fail(error)

@@ -19,7 +19,7 @@ from retrieval.ingest_rules import IngestProgress, IngestRules, Report
 from retrieval.load import LoadLimits
 from retrieval.narrow import narrow
 from retrieval.picture import page_picture
-from retrieval.renewal import renew
+from retrieval.renewal import Renewal
 from retrieval.rerank import Reranker, rerank
 from retrieval.search import search
 from retrieval.types import (
@@ -39,6 +39,8 @@ DEFAULT_LIMITS = LoadLimits(
 )
 RENEW_WAIT_S = 20.0
 """How long a search waits for the vectors of a new embedding model before it goes on without."""
+CLOSE_WAIT_S = 5.0
+"""How long closing waits for the document that is being given new vectors."""
 
 
 class Library:
@@ -81,13 +83,7 @@ class Library:
         name = embedder.name if embedder else ""
         self._index: ChunkStore = store or Index(folder / "index.db", embedder=name)
         self._index.exclusive(self._originals.remove_all_but)
-        self._closing = threading.Event()
-        self._renewer: threading.Thread | None = None
-        if embedder is not None and self._index.stale():
-            self._renewer = threading.Thread(
-                target=renew, args=(self._index, embedder, self._closing), daemon=True
-            )
-            self._renewer.start()
+        self._renewal = None if embedder is None else Renewal(self._index, embedder)
 
     def ingest(
         self,
@@ -177,16 +173,22 @@ class Library:
         document_ids: Sequence[str] | None = None,
         top_k: int = 20,
         budget_tokens: int | None = None,
+        by_words: bool = False,
     ) -> list[Passage]:
         """The `top_k` passages for a query, best first; see `retrieval.search.search`.
+
+        Raises ModelUnusableError where a model that is to be asked cannot be had; `by_words`
+        asks none.
 
         With `budget_tokens`, chunks of long documents are cut down to their best stretches of
         whole sentences, so that more of what matters fits; see `retrieval.narrow.narrow`.
         """
-        self.wait_until_embedded(RENEW_WAIT_S)
-        found = search(self._index, self._embedder, query, document_ids=document_ids)
-        if self._reranker is not None:
-            found = rerank(found, query, self._reranker)
+        embedder, reranker = (None, None) if by_words else (self._embedder, self._reranker)
+        if embedder is not None and self._renewal is not None:
+            self._renewal.check(RENEW_WAIT_S)
+        found = search(self._index, embedder, query, document_ids=document_ids)
+        if reranker is not None:
+            found = rerank(found, query, reranker)
         found = replace(found, ranked=found.ranked[: max(0, top_k)])
         if budget_tokens is None:
             return [item.passage for item in found.ranked]
@@ -227,15 +229,12 @@ class Library:
 
     def wait_until_embedded(self, timeout_s: float | None = None) -> bool:
         """Wait until all documents have vectors of the present embedding model."""
-        if self._renewer is None:
-            return True
-        self._renewer.join(timeout_s)
-        return not self._renewer.is_alive()
+        return self._renewal is None or self._renewal.wait(timeout_s)
 
     def close(self) -> None:
         """Stop background work and close the index. Later calls raise RetrievalError."""
-        self._closing.set()
-        self.wait_until_embedded()
+        if self._renewal is not None:
+            self._renewal.close(CLOSE_WAIT_S)
         self._index.close()
 
     def _ingestor(self, progress: Report | None, cancel: threading.Event | None) -> Ingestor:

@@ -17,9 +17,9 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
     "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
-    "clean", "chunk", "embed", "windows", "claims", "chunk_store", "exchange", "sketches",
-    "vectors", "database", "frequencies", "tables", "term_renewal", "stored", "keywords",
-    "index_exchange", "index", "bm25",
+    "clean", "chunk", "model_source", "embed", "windows", "claims", "chunk_store", "exchange",
+    "sketches", "vectors", "database", "frequencies", "tables", "term_renewal", "stored",
+    "keywords", "index_exchange", "index", "bm25",
     "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
     "milvus_link", "milvus_tables", "milvus_collections", "milvus_presence", "milvus_search",
     "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank",

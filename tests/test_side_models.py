@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +10,16 @@ from typing import Any
 import huggingface_hub
 import pytest
 
+from chatbot.budget import context_budget
 from chatbot.engine import hub
 from chatbot.engine.side_models import RANKING, VECTORS, locate_side_model, wanted
 from chatbot.errors import ModelError
+from chatbot.fold_call import sentence_vectors
+from chatbot.found_passages import found_passages
 from chatbot.parts import build_embedder, build_reranker
+from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
+from retrieval.embed import ScriptedEmbedder, Vectors
 from retrieval.pipeline import Library
 from retrieval.types import ModelUnusableError
 
@@ -66,6 +72,63 @@ def test_a_document_is_not_blamed_for_the_model(away: list[str], tmp_path: Path)
     library.close()
     assert report.is_of_model and "the hub cannot be reached" in report.message
     assert not Library(tmp_path / "m", embedder=None, count_tokens=len).ingest(file).is_of_model
+
+
+def test_a_question_goes_by_words_without_the_model_and_says_why(
+    away: list[str], tmp_path: Path
+) -> None:
+    """Also where the documents have vectors of the model that was used before."""
+    file = tmp_path / "tower.txt"
+    file.write_text("The tower of Brill was built in 1887.")
+    for earlier, settings in (
+        (ScriptedEmbedder(), Settings(embedding_model=NAME)),
+        (None, Settings(embedding_model="none", reranker_model=NAME)),
+    ):
+        folder = tmp_path / f"library {earlier is None}"
+        before = Library(folder, embedder=earlier, count_tokens=len)
+        ids = [before.ingest(file).document_id or ""]
+        before.close()
+        models = {"embedder": build_embedder(settings), "reranker": build_reranker(settings)}
+        library = Library(folder, count_tokens=len, **models)  # type: ignore[arg-type]
+        for question in ("When was the tower built?", "tower는 언제 지었습니까?"):
+            found = found_passages(
+                library, settings, question, ids, budget=context_budget(999, 99), free_tokens=99
+            )
+            assert [passage.document for passage in found.passages] == ["tower.txt"]
+            (notice,) = found.notices
+            assert notice.code == "words_only" and "the hub cannot be reached" in notice.text
+        library.close()
+    assert len(away) == 2
+
+
+def test_an_old_turn_is_recalled_by_words_without_the_model(away: list[str]) -> None:
+    embedder = build_embedder(Settings(embedding_model="some-org/unknown"))
+    assert embedder is not None
+    vectors = RecallVectors(embedder)
+    assert vectors.query("탑은 언제 지었습니까?") is None
+    assert sentence_vectors(embedder, "ko", threading.Event()) is None
+
+
+def test_vectors_are_made_as_soon_as_there_is_a_model(tmp_path: Path) -> None:
+    (tmp_path / "tower.txt").write_text("The tower of Brill was built in 1887.")
+    before = Library(tmp_path / "l", embedder=None, count_tokens=len)
+    before.ingest(tmp_path / "tower.txt")
+    before.close()
+
+    class Away(ScriptedEmbedder):
+        is_away = True
+
+        def embed_documents(self, texts: list[str]) -> Vectors:
+            if self.is_away:
+                raise ModelUnusableError("There is no model.")
+            return super().embed_documents(texts)
+
+    library = Library(tmp_path / "l", embedder=Away(), count_tokens=len)
+    with pytest.raises(ModelUnusableError):
+        library.search("tower")
+    Away.is_away = False
+    assert library.search("tower") and not library.waiting_for_vectors()
+    library.close()
 
 
 def test_what_is_here_needs_no_hub(
