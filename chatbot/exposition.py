@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from chatbot.engine.reach import state_now
 from chatbot.services import Services
 from chatbot.tally import BOUNDS_S, Durations, Tally
 
@@ -61,11 +62,7 @@ class _Figures(Collector):
             ("weights_bytes", "Bytes of the model's weights.", memory.weights_bytes),
             ("process_bytes", "Memory of this process.", memory.process_bytes),
             ("device_bytes", "Memory allocated on the device.", memory.device_allocated_bytes),
-            (
-                "engine_ready",
-                "1 when the model can reply.",
-                services.engine.status.state == "ready",
-            ),
+            ("engine_ready", "1 when the model can reply.", state_now(services.engine) == "ok"),
         ):
             yield GaugeMetricFamily(f"chatbot_{name}", text, value=float(value))
 

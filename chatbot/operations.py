@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from chatbot.engine.reach import state_now
 from chatbot.errors import SettingsError, StoreError
 from chatbot.services import Services
 from chatbot.settings import Settings
@@ -30,14 +31,14 @@ class Readiness:
 
 
 def readiness(services: Services) -> Readiness:
-    """Whether a question would be answered now. Takes as long as the database needs."""
+    """Whether a question would be answered now. Takes as long as the database needs, and up to 2
+    seconds for a model on another machine."""
     try:
         services.store.check()
         store = "ok"
     except StoreError:
         store = "unreachable"
-    state = services.engine.status.state
-    parts = {"store": store, "engine": "ok" if state == "ready" else state}
+    parts = {"store": store, "engine": state_now(services.engine)}
     documents = services.library.store
     if isinstance(documents, MilvusIndex):
         parts[DOCUMENTS] = "ok" if documents.answers() else "unreachable"

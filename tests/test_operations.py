@@ -6,6 +6,7 @@ import ast
 import io
 import json
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,42 @@ def test_a_replica_without_its_database_or_engine_is_not_ready(
         answer = httpx.get(f"{page.url}readyz")
     assert (answer.status_code, answer.json()["engine"]) == (503, "loading")
     assert SECRET not in answer.text
+
+
+def test_a_replica_whose_model_server_is_away_is_not_ready(
+    page: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for state in ("unreachable", "refused"):
+        monkeypatch.setattr(ScriptedEngine, "reach", lambda self, s=state: s, raising=False)
+        answer = httpx.get(f"{page.url}readyz")
+        assert (answer.status_code, answer.json()["engine"]) == (503, state)
+        assert figures(page)["chatbot_engine_ready"] == 0
+
+
+@pytest.mark.parametrize("route", ["readyz", "metrics"])
+def test_a_look_at_the_model_server_holds_nobody_else_up(
+    route: str, page: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking, others_answered = threading.Event(), threading.Event()
+
+    def look(self: ScriptedEngine) -> str:
+        looking.set()
+        return "ok" if others_answered.wait(20) else "unreachable"
+
+    monkeypatch.setattr(ScriptedEngine, "reach", look, raising=False)
+    got: list[int] = []
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    asks = threading.Thread(
+        target=lambda: got.append(
+            httpx.get(f"{page.url}{route}", headers=headers, timeout=40).status_code
+        )
+    )
+    asks.start()
+    assert looking.wait(20)
+    assert httpx.get(f"{page.url}healthz", timeout=20).status_code == 200
+    others_answered.set()
+    asks.join(40)
+    assert got == [200]
 
 
 @pytest.mark.parametrize("shown", ["", "Bearer wrong", f"Basic {TOKEN}", "Bearer é"])

@@ -19,6 +19,7 @@ from chatbot.engine.base import (
     SamplingParams,
 )
 from chatbot.engine.exchange import in_use
+from chatbot.engine.reach import Reach, reach_of
 from chatbot.messages import MemoryFigures
 
 E = TypeVar("E", bound=Engine)
@@ -69,6 +70,10 @@ class EngineAround(Generic[E]):
     def memory(self) -> MemoryFigures:
         """See `Engine.memory`."""
         return self.engine.memory()
+
+    def reach(self) -> Reach:
+        """See `Distant.reach`."""
+        return reach_of(self.engine)
 
     def close(self) -> None:
         """Close the engine behind it too."""

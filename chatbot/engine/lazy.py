@@ -16,6 +16,7 @@ from chatbot.engine.base import (
     SamplingParams,
 )
 from chatbot.engine.memory_meter import idle_figures
+from chatbot.engine.reach import Reach, reach_of
 from chatbot.errors import ChatbotError, EngineError, ModelError
 from chatbot.messages import MemoryFigures, Usage
 
@@ -124,6 +125,12 @@ class LazyEngine:
         with self._changed:
             engine = self._engine
         return idle_figures() if engine is None else engine.memory()
+
+    def reach(self) -> Reach:
+        """See `Distant.reach`; nobody else is needed while nothing is loaded."""
+        with self._changed:
+            engine = self._engine
+        return "ok" if engine is None else reach_of(engine)
 
     def reload(self) -> None:
         """Try a failed load again at once; does nothing while loading or when ready."""

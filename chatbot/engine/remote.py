@@ -20,6 +20,7 @@ from chatbot.engine.base import (
     Finished,
     SamplingParams,
 )
+from chatbot.engine.reach import Reach
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.remote_faults import is_context
 from chatbot.engine.remote_local import local_context, local_tokenizer, tiktoken_counters
@@ -27,6 +28,7 @@ from chatbot.engine.remote_probe import Prober, settled
 from chatbot.engine.remote_reply import RemoteReply, own_figures
 from chatbot.engine.remote_requests import Way
 from chatbot.engine.remote_server import ServerFacts, look_at
+from chatbot.engine.remote_watch import ServerWatch
 from chatbot.engine.remote_ways import choose_way
 from chatbot.errors import EngineError, InputError, PromptTooLongError, SettingsError
 from chatbot.messages import MemoryFigures, Usage
@@ -102,6 +104,7 @@ class RemoteEngine:
         self._client = client
         self._facts = facts
         self._way = way
+        self._watch = ServerWatch(client, facts.model)
         self._window_tokens = facts.context_tokens
         self._told: str = ""
         self._closed = False
@@ -137,6 +140,10 @@ class RemoteEngine:
             sentence += " Its tokens are estimated, since the server does not count them."
         return EngineStatus("ready", sentence, 1.0)
 
+    def reach(self) -> Reach:
+        """See `Distant.reach`."""
+        return self._watch.reach()
+
     def generate(
         self,
         prompt_ids: Sequence[int],
@@ -159,7 +166,7 @@ class RemoteEngine:
             self._client, self._facts, self._way, prompt_ids=prompt, params=params, stop=stop
         )
         try:
-            yield from reply.events()
+            yield from self._watch.following(reply.events())
         except PromptTooLongError as error:
             if 0 < error.limit_tokens < self._window_tokens:
                 self._window_tokens = error.limit_tokens

@@ -22,6 +22,7 @@ from chatbot.engine.base import (
 )
 from chatbot.engine.cache_folder import Progress
 from chatbot.engine.exchange import Phase, Switch
+from chatbot.engine.reach import Reach, reach_of
 from chatbot.errors import ChatbotError, InputError
 from chatbot.messages import MemoryFigures
 from chatbot.settings import Settings
@@ -127,6 +128,10 @@ class SwitchingEngine:
 
     def memory(self) -> MemoryFigures:
         return self._current().memory()
+
+    def reach(self) -> Reach:
+        """See `Distant.reach`."""
+        return reach_of(self._current())
 
     def reload(self) -> None:
         """Try a failed load again."""
