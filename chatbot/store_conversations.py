@@ -98,6 +98,19 @@ class ConversationStore(ReadingStore):
         self._known.forget(conversation_id)
         self._database.empty_log()
 
+    def drop_if_empty(self, conversation_id: str) -> bool:
+        """Remove a conversation that was only begun: nothing was said in it, set or named.
+
+        Whether it was one.
+        """
+        with self._database.write() as connection:
+            if not store_queries.is_only_begun(connection, conversation_id):
+                return False
+            connection.execute(
+                sa.delete(conversations).where(conversations.c.id == conversation_id)
+            )
+        return True
+
     def pin_conversation(self, conversation_id: str, pinned: bool) -> None:
         """Keep a conversation at the top of the list, or no longer."""
         with self._database.write() as connection:

@@ -134,6 +134,16 @@ def lock_if_there(connection: sa.Connection, conversation_id: str) -> bool:
     return connection.execute(_LOCKED, _place(connection, conversation_id)).first() is not None
 
 
+def is_only_begun(connection: sa.Connection, conversation_id: str) -> bool:
+    """Whether there is a conversation of this id with nothing in it; it is locked then."""
+    head = connection.execute(_LOCKED, _place(connection, conversation_id)).first()
+    if head is None or head.title or head.system_text or head.pinned:
+        return False
+    there = (turns, conversation_documents)
+    chosen = (sa.select(t.c.conversation_id).where(t.c.conversation_id == head.id) for t in there)
+    return all(connection.scalar(one.limit(1)) is None for one in chosen)
+
+
 def update_conversation(connection: sa.Connection, conversation_id: str, values: Row) -> None:
     """Change columns of a conversation. Raises InputError if there is none of this id."""
     given = values | _place(connection, conversation_id)

@@ -56,6 +56,15 @@ def test_the_commands_of_the_chat(piped: Callable[..., Outcome], folder: Path) -
     assert "never asked" not in outcome.out
 
 
+def test_a_question_that_is_refused_begins_no_conversation(
+    piped: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHATBOT_SYSTEM_PROMPT", "word " * 9000)
+    outcome = piped("First?", "/list")
+    assert "too many" in outcome.err
+    assert "There are no conversations yet." in outcome.out + outcome.err
+
+
 def test_memory_is_shown(piped: Callable[..., Outcome]) -> None:
     outcome = piped("A lamp?", "/memory")
     assert outcome.code == 0, outcome.err

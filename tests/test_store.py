@@ -57,6 +57,18 @@ def test_a_turn_with_everything_comes_back_after_a_restart(place: Path | str) ->
         assert chat.created == loaded.created < loaded.updated
 
 
+def test_only_a_conversation_with_nothing_in_it_is_dropped_as_empty(store: Store) -> None:
+    said, named, told, reading, empty = (store.create_conversation() for _ in range(5))
+    store.begin_turn(said.id, "Hello")
+    store.rename(named.id, "A name")
+    store.set_system_text(told.id, "Be brief.")
+    store.set_documents(reading.id, ["doc"])
+    for kept in (said, named, told, reading):
+        assert not store.drop_if_empty(kept.id) and store.load(kept.id)
+    assert store.drop_if_empty(empty.id) and not store.drop_if_empty(empty.id)
+    assert len(store.list_conversations()) == 4
+
+
 def test_unknown_and_taken_ids_are_named(store: Store) -> None:
     store.create_conversation(conversation_id="one")
     with pytest.raises(InputError, match="'one'"):

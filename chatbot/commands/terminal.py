@@ -6,6 +6,7 @@ import os
 import shlex
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from chatbot.chat_events import ChatEvent
@@ -26,6 +27,7 @@ from chatbot.errors import EngineError, InputError
 from chatbot.messages import Conversation, PromptTrace
 from chatbot.records import new_id
 from chatbot.services import Services
+from chatbot.store_changes import NOTHING, Changes
 from retrieval.types import DocumentInfo, Lost
 
 LISTED = 20
@@ -96,10 +98,18 @@ class Terminal:
             self._commands[name](rest.strip())
             return
         question = checked_text(text[1:] if text.startswith("//") else text, "The question")
-        # Before there is a conversation: a failure must not leave an empty one behind.
         wait_for_engine(self._services.engine, self._console)
-        conversation_id = self._conversation()
-        self._reply(lambda stop: self._services.chat.reply(conversation_id, question, stop=stop))
+        self._reply(lambda stop: self._asked(question, stop))
+
+    def _asked(self, question: str, stop: threading.Event) -> Iterator[ChatEvent]:
+        """The reply, in a conversation that begins only when the first question is taken."""
+        cid = self._conversation_id or new_id()
+        changes = NOTHING if self._conversation_id else Changes(new=Conversation(cid))
+        reply = self._services.chat.reply(cid, question, stop=stop, changes=changes)
+        with closing(reply) as events:  # type: ignore[type-var]
+            for event in events:
+                self._conversation_id = cid
+                yield event
 
     def _reply(self, start: Callable[[threading.Event], Iterator[ChatEvent]]) -> None:
         stop = threading.Event()

@@ -75,6 +75,16 @@ class Desk:
                 return now
             return self.show(session, replace(tab, conversation_id=make()))
 
+    def unbegin(self, session: str, conversation_id: str, drop: Callable[[], bool]) -> bool:
+        """Take `begin` back where `drop` could remove the chat; whether the tab showed it still."""
+        with self._beginning:
+            if not drop():
+                return False
+            tab = self.tab(session)
+            if tab.conversation_id == conversation_id:
+                self.show(session, replace(tab, conversation_id=""))
+            return tab.conversation_id == conversation_id
+
     def more(self, session: str, least: int = 0) -> Tab:
         """Let the tab show more of the older turns, `least` of them at least."""
         with self._lock:

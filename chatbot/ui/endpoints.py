@@ -12,8 +12,9 @@ from chatbot.chat import TurnDone
 from chatbot.errors import EngineError, InputError
 from chatbot.interchange import citation_record, trace_record
 from chatbot.messages import Conversation
-from chatbot.records import to_plain
+from chatbot.records import new_id, to_plain
 from chatbot.services import Services
+from chatbot.store_changes import NOTHING, Changes
 from chatbot.ui.calls import checked_id
 
 
@@ -23,9 +24,13 @@ def ask(services: Services, question: str, conversation: str = "") -> dict[str, 
     Raises InputError, and EngineError while there is no model.
     """
     _check(services, question)
-    cid = _known(conversation) or services.store.create_conversation().id
+    known = _known(conversation)
+    cid = known or new_id()
+    # A question that is refused leaves no empty conversation behind.
+    changes = NOTHING if known else Changes(new=Conversation(cid))
     turn = None
-    with closing(services.chat.reply(cid, question)) as events:  # type: ignore[type-var]
+    reply = services.chat.reply(cid, question, changes=changes)
+    with closing(reply) as events:  # type: ignore[type-var]
         for event in events:
             turn = event.turn if isinstance(event, TurnDone) else turn
     if turn is None:

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import gradio as gr
 
 from chatbot.chat import ChatEvent, ContextReady, NoticeEvent, Queued
 from chatbot.engine.base import TextDelta
-from chatbot.errors import ChatbotError, InputError
+from chatbot.errors import ChatbotError, InputError, StoreError
 from chatbot.services import Services
 from chatbot.ui.desk import Desk, Tab, Ticket
 from chatbot.ui.escape import escape_html
@@ -55,15 +56,17 @@ class Replies:
         if not text.strip():
             return
         new = self._services.store.create_conversation
+        is_new = not tab.conversation_id
         tab = self._desk.begin(session, tab, lambda: new().id)
         cid = tab.conversation_id
         ticket = self._desk.claim(cid, session, LiveReply(text))
         if ticket is None:
             warn(tr(tab.language, "warn.busy"))
             return
-        yield from self._run(
-            ticket, tab, lambda t: self._services.chat.reply(cid, text, stop=t.stop), text
-        )
+        chat = self._services.chat
+        back = yield from self._run(ticket, tab, lambda t: chat.reply(cid, text, stop=t.stop), text)
+        gone = bool(back) and is_new and self._unbegun(ticket)
+        yield self._end(ticket, back, is_gone=gone)
 
     def retry(self, session: str, tab: Tab) -> Iterator[Updates]:
         """Ask the last question again, in place of its turn."""
@@ -76,7 +79,9 @@ class Replies:
         if ticket is None:
             warn(tr(tab.language, "warn.busy"))
             return
-        yield from self._run(ticket, tab, lambda t: self._services.chat.retry(cid, stop=t.stop))
+        chat = self._services.chat
+        yield from self._run(ticket, tab, lambda t: chat.retry(cid, stop=t.stop))
+        yield self._end(ticket)
 
     def edit(self, session: str, tab: Tab, turn_id: str, text: str) -> Iterator[Updates]:
         """Ask `text` in place of an earlier question; the turns from there on are cut off."""
@@ -90,9 +95,12 @@ class Replies:
             return
         chat = self._services.chat
         yield from self._run(ticket, tab, lambda t: chat.edit(cid, turn_id, text, stop=t.stop))
+        yield self._end(ticket)
 
-    def _run(self, ticket: Ticket, tab: Tab, events: Events, text: str = "") -> Iterator[Updates]:
-        """All updates of one reply; the last one draws the page from the store again."""
+    def _run(
+        self, ticket: Ticket, tab: Tab, events: Events, text: str = ""
+    ) -> Generator[Updates, None, str]:
+        """All updates of one reply but the last; the text that was not taken, if any."""
         back = ""
         try:
             first = {"msg": gr.update(value="")} if text else {}
@@ -111,7 +119,19 @@ class Replies:
                 warn(in_language(tab.language, str(error)))
         finally:
             self._desk.release(ticket)
-        yield self._end(ticket, tab, back)
+        return back
+
+    def _unbegun(self, ticket: Ticket) -> bool:
+        """A chat that was begun for a question which was refused is none; whether the tab now
+        shows none."""
+        cid = ticket.conversation_id
+        if self._jobs.rows(cid):
+            return False
+        drop = partial(self._services.store.drop_if_empty, cid)
+        try:
+            return self._desk.unbegin(ticket.session, cid, drop)
+        except StoreError:  # it stays, empty
+            return False
 
     def _begin(self, ticket: Ticket, tab: Tab, first: Updates) -> Iterator[Updates]:
         box = {**self._screen.box(tab), **first.get("msg", {})}
@@ -195,9 +215,10 @@ class Replies:
         conversation = self._screen.conversation(tab.conversation_id)
         return self._screen.chat(tab, ticket.session, conversation)
 
-    def _end(self, ticket: Ticket, tab: Tab, back: str) -> Updates:
+    def _end(self, ticket: Ticket, back: str = "", *, is_gone: bool = False) -> Updates:
+        """The last update of a reply draws the page from the store again."""
         tab = self._desk.tab(ticket.session)
-        if tab.conversation_id != ticket.conversation_id:
+        if tab.conversation_id != ticket.conversation_id and not is_gone:
             return {"conversations": self._screen.conversations(tab)}
         update = self._screen.whole(tab, ticket.session)
         if back:

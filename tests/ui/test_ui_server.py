@@ -15,7 +15,7 @@ from chatbot.ui.inbox import COOKIE, cookie_of
 from chatbot.ui.security import require_login
 from chatbot.ui.server import launch
 from tests.browser.person import Site
-from tests.ui.client import call, put, trigger
+from tests.ui.client import Wire, call, put, trigger
 
 
 def test_the_page_comes_with_its_policy_and_a_mark_for_the_browser(client: httpx.Client) -> None:
@@ -141,6 +141,37 @@ def test_scripts_can_ask_and_see_prompts_and_nothing_else(client: httpx.Client, 
     for bad in (["", ""], ["x", "../../etc"], [7, ""]):
         assert call(client, "context", *bad)[0] == "error"
         assert call(client, "ask", *bad)[0] == "error"
+
+
+def test_a_question_that_is_refused_begins_no_chat(client: httpx.Client, site: Site) -> None:
+    services = site.services
+    store, usual = services.store, services.chat.settings
+    before, n_documents = store.list_conversations(), len(services.library.documents())
+    wire = Wire(client, "refused")
+    services.chat.change_settings(usual.model_copy(update={"system_prompt": "word " * 9000}))
+    try:
+        wire.send("Hello from the page")
+        assert "too many" in wire.heard
+        *_, last = wire.heard.split('"process_generating"')
+        assert "Hello from the page" in last, "the person gets the text back"
+        assert call(client, "ask", "Hello from a script", "")[0] == "error"
+        assert store.list_conversations() == before
+    finally:
+        services.chat.change_settings(usual)
+    # What was there before stays, as does what is not empty.
+    kept = store.create_conversation("A name")
+    services.chat.change_settings(usual.model_copy(update={"system_prompt": "word " * 9000}))
+    try:
+        wire.chat = kept.id
+        wire.send("Hello again")
+    finally:
+        services.chat.change_settings(usual)
+    assert store.load(kept.id).turns == () and not store.drop_if_empty(kept.id)
+    wire.chat = ""
+    wire.send("Hello at last")
+    newest = max(store.list_conversations(), key=lambda info: info.updated)
+    assert store.load(newest.id).turns[0].question == "Hello at last"
+    assert len(services.library.documents()) == n_documents
 
 
 def test_scripts_may_leave_the_conversation_out(site: Site) -> None:
