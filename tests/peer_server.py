@@ -71,6 +71,8 @@ class Peer:
         """A streamed prompt that is too long is not refused but broken off, as llama-cpp-python
         does."""
         self.refuses_options = False
+        self.tokens_said: Callable[[list[int]], dict[str, Any]] = lambda ids: {"tokens": ids}
+        """What /tokenize answers."""
         self._seen: list[list[int]] = []
         self._port = 0
         self.start()
@@ -158,7 +160,7 @@ class Peer:
             ids = self.ids(BOS) * body["add_special"] + ids
         else:
             ids = self.ids(body["prompt"])
-        return JSONResponse({"tokens": ids})
+        return JSONResponse(self.tokens_said(ids))
 
     async def _detokenize(self, request: Request) -> Response:
         text = self.text((await request.json())["tokens"])

@@ -13,7 +13,7 @@ import httpx
 import openai
 
 from chatbot.engine.remote_deadline import OverdueError, within
-from chatbot.engine.remote_faults import endless, typed, unreachable
+from chatbot.engine.remote_faults import endless, late, typed, unreachable
 from chatbot.engine.remote_proxy import is_here
 from chatbot.engine.remote_words import whole_body
 from chatbot.errors import RemoteError, SettingsError
@@ -59,7 +59,7 @@ class RemoteClient:
         )
         self._http = httpx.Client(
             headers={"Authorization": f"Bearer {self._key}"},
-            timeout=LOOK_TIMEOUT_S,
+            timeout=min(LOOK_TIMEOUT_S, timeout_s),
             verify=self._tls,
             trust_env=self._proxied,
         )
@@ -100,6 +100,8 @@ class RemoteClient:
                 if body is None:
                     return self.whole(lambda: self._http.get(url))
                 return self.whole(lambda: self._http.post(url, json=body))
+            except (httpx.ReadTimeout, httpx.WriteTimeout) as error:
+                raise late(self.shown) from error
             except httpx.TransportError as error:
                 # A server closes connections that were idle; the next one is new.
                 if not may_fail:

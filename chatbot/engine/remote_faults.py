@@ -57,10 +57,7 @@ def typed(
     if isinstance(error, RemoteError):
         return error
     if isinstance(error, openai.APITimeoutError):
-        return NoAnswerError(
-            f"The server {server} did not answer in time; look whether it still works, or raise "
-            f"engine_timeout_s.{proxy_hint(server)}"
-        )
+        return late(server)
     if isinstance(error, openai.APIStatusError):
         return _of_status(error, server, model)
     if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
@@ -70,6 +67,14 @@ def typed(
     if too_long is not None:
         return too_long
     return ServerBusyError(f"The server {server} failed during the reply ({message}); ask again.")
+
+
+def late(server: str) -> NoAnswerError:
+    """The sentence for a server that takes a question and says nothing."""
+    return NoAnswerError(
+        f"The server {server} did not answer in time; look whether it still works, or raise "
+        f"engine_timeout_s.{proxy_hint(server)}"
+    )
 
 
 def lost(server: str, *, text_came: bool = True) -> ConnectionLostError:

@@ -31,7 +31,7 @@ from chatbot.engine.remote_stream import (
     StreamSilentError,
 )
 from chatbot.engine.text_stream import StopMatcher
-from chatbot.errors import ConnectionLostError, RemoteError, ServerBusyError
+from chatbot.errors import ConnectionLostError, RemoteError, ServerBusyError, TokenizerError
 from chatbot.messages import Finish, MemoryFigures, Notice, Usage
 
 ATTEMPTS, FIRST_WAIT_S, MOST_WAIT_S = 4, 0.5, 30.0
@@ -226,12 +226,15 @@ class RemoteReply:
     def _ids(self, read: _Read) -> tuple[int, ...]:
         """The generated ids where the server tells them, else the text encoded anew."""
         tokenizer = self._way.tokenizer
-        if read.token_ids:
-            ends = tokenizer.chat_format.stop_ids
-            ids = tuple(i for i in read.token_ids if i not in ends)
-            if tokenizer.decode(ids) == read.text:
-                return ids
-        return tokenizer.encode(read.text) if read.text else ()
+        try:
+            if read.token_ids:
+                ends = tokenizer.chat_format.stop_ids
+                ids = tuple(i for i in read.token_ids if i not in ends)
+                if tokenizer.decode(ids) == read.text:
+                    return ids
+            return tokenizer.encode(read.text) if read.text else ()
+        except TokenizerError:  # the reply is whole, and is encoded when it is next needed
+            return ()
 
     def _notices(self) -> tuple[Notice, ...]:
         notices = [*self._endings]

@@ -13,11 +13,16 @@ from chatbot.engine.base import ChatFormat
 from chatbot.engine.chat_format import Vocabulary, build_format
 from chatbot.engine.chat_template import ControlTexts, TemplateUnusableError, rendered_texts
 from chatbot.engine.defuse import split_any
+from chatbot.engine.remote_believed import may_have
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.text_codec import cached
 from chatbot.errors import NoAnswerError, TokenizerError
 
 _CONTROL = re.compile(r"<[^<>\s]{1,80}>|\[/?[A-Z_]{2,30}\]")
+
+
+MOST_ID = (1 << 24) - 1
+"""No vocabulary is so large."""
 
 
 class ServerVocabulary(Protocol):
@@ -47,7 +52,7 @@ class LlamaCppVocabulary:
     def ids(self, text: str, *, control: bool) -> tuple[int, ...]:
         """See `ServerVocabulary`."""
         body = {"content": text, "add_special": False, "parse_special": control}
-        return _ids(self._client, body)
+        return _ids(self._client, body, None if control else text)
 
     def text(self, token_ids: Sequence[int]) -> str:
         """See `ServerVocabulary`."""
@@ -84,7 +89,7 @@ class VllmVocabulary:
     def ids(self, text: str, *, control: bool) -> tuple[int, ...]:
         """See `ServerVocabulary`. As text, markers are encoded in two halves."""
         pieces = [text] if control else split_any(text)
-        return tuple(i for piece in pieces for i in self._piece(piece))
+        return tuple(i for piece in pieces for i in self._piece(piece, control=control))
 
     def text(self, token_ids: Sequence[int]) -> str:
         """See `ServerVocabulary`."""
@@ -109,9 +114,9 @@ class VllmVocabulary:
         """None: the template writes it, and nothing else does."""
         return None
 
-    def _piece(self, text: str) -> tuple[int, ...]:
+    def _piece(self, text: str, *, control: bool) -> tuple[int, ...]:
         body = {"model": self._model, "prompt": text, "add_special_tokens": False}
-        return _ids(self._client, body) if text else ()
+        return _ids(self._client, body, None if control else text) if text else ()
 
 
 class ServerTokenizer:
@@ -161,14 +166,28 @@ class ServerTokenizer:
         return found
 
 
-def _ids(client: RemoteClient, body: dict[str, Any]) -> tuple[int, ...]:
-    found = _asked(client, "/tokenize", body, "tokens")
-    if not isinstance(found, list) or not all(isinstance(i, int) for i in found):
+def _ids(client: RemoteClient, body: dict[str, Any], text: str | None = None) -> tuple[int, ...]:
+    """`text` is what is encoded as text alone, if it is. Raises TokenizerError for ids that cannot
+    be: they would be kept, and with them every later prompt would be wrong."""
+    answer = _answer(client, "/tokenize", body, "tokens")
+    found, count = answer["tokens"], answer.get("count")
+    if not isinstance(found, list) or not all(type(i) is int for i in found):
         raise TokenizerError(f"The server {client.shown} gives no token ids; restart it.")
+    in_range = all(0 <= i <= MOST_ID for i in found)
+    as_counted = type(count) is not int or count == len(found)
+    if not in_range or not as_counted or (text is not None and not may_have(text, len(found))):
+        raise TokenizerError(
+            f"The server {client.shown} gives token ids that cannot be; ask again, and restart it "
+            "if this goes on."
+        )
     return tuple(found)
 
 
 def _asked(client: RemoteClient, path: str, body: dict[str, Any], key: str) -> Any:
+    return _answer(client, path, body, key)[key]
+
+
+def _answer(client: RemoteClient, path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
     try:
         answer = client.ask(path, body)
     except NoAnswerError as error:
@@ -177,4 +196,4 @@ def _asked(client: RemoteClient, path: str, body: dict[str, Any], key: str) -> A
     if answer is None or key not in answer:
         message = f"The server {client.shown} does not count tokens; look whether it still works."
         raise TokenizerError(message)
-    return answer[key]
+    return answer

@@ -14,6 +14,7 @@ from chatbot.engine.base import ChatFormat, ChatTokenizer
 from chatbot.engine.carriers import CountText, carry_control
 from chatbot.engine.chat_template import TemplateUnusableError
 from chatbot.engine.defuse import WORD_JOINER, Defuse, defuse_any, defuser
+from chatbot.engine.remote_believed import may_have
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.remote_probe import (
     ENGLISH,
@@ -229,7 +230,7 @@ def _extras_count(client: RemoteClient) -> CountText:
             found = (client.ask("/extras/tokenize/count", {"input": text}) or {}).get("count")
         except NoAnswerError as error:
             raise TokenizerError(str(error)) from error
-        if not isinstance(found, int):
+        if type(found) is not int or not may_have(text, found):
             raise TokenizerError(f"The server {client.shown} no longer counts tokens; restart it.")
         return found
 

@@ -1,0 +1,137 @@
+"""Counts and token ids that cannot be are not believed, and not kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peer_server import Peer
+from remote_rig import prompt_of, remote_engine
+
+from chatbot.chat import Chat
+from chatbot.chat_events import TurnDone
+from chatbot.engine.base import Finished, SamplingParams
+from chatbot.engine.remote import RemoteEngine
+from chatbot.engine.remote_believed import least_tokens, may_have, most_tokens
+from chatbot.errors import TokenizerError
+from chatbot.settings import Settings
+from chatbot.store import Store
+from chatbot.ui.sentences import in_language
+
+KINDS = ("vLLM", "llama.cpp")
+ASKED = "Where is the harbour of the town, and 등대는 어디에 있나요?"
+LIES: dict[str, Callable[[list[int]], dict[str, Any]]] = {
+    "cut": lambda ids: {"tokens": ids[:1]},
+    "cut, counted": lambda ids: {"tokens": ids[:-1], "count": len(ids)},
+    "doubled, counted": lambda ids: {"tokens": ids * 2, "count": len(ids)},
+    "many": lambda ids: {"tokens": ids * 300},
+    "none": lambda ids: {"tokens": []},
+    "huge": lambda ids: {"tokens": [10**12] * len(ids)},
+    "below": lambda ids: {"tokens": [-1] * len(ids)},
+    "yes": lambda ids: {"tokens": [True] * len(ids)},
+    "no list": lambda ids: {"tokens": "many"},
+}
+
+
+def truth(ids: list[int]) -> dict[str, Any]:
+    return {"tokens": ids, "count": len(ids)}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def shared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Peer, RemoteEngine]]:
+    peer = Peer(request.param, tmp_path_factory.mktemp("peer"))
+    peer.tokens_said = truth
+    engine = remote_engine(peer.url)
+    yield peer, engine
+    engine.close()
+    peer.stop()
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_token_ids_that_cannot_be_are_a_sentence_and_are_not_kept(
+    shared: tuple[Peer, RemoteEngine], lie: str
+) -> None:
+    peer, engine = shared
+    text = f"{ASKED} ({lie})"
+    peer.tokens_said = LIES[lie]
+    try:
+        with pytest.raises(TokenizerError, match="restart it") as caught:
+            engine.tokenizer.encode(text)
+    finally:
+        peer.tokens_said = truth
+    assert in_language("ko", str(caught.value)) != str(caught.value)
+    assert engine.tokenizer.decode(engine.tokenizer.encode(text)) == text
+
+
+def test_a_chat_goes_on_after_the_server_lied_once(
+    shared: tuple[Peer, RemoteEngine], tmp_path: Path
+) -> None:
+    peer, engine = shared
+    store = Store(tmp_path / "chats.db")
+    settings = Settings(data_dir=tmp_path, engine_url=peer.url)
+    chat = Chat(settings=settings, store=store, engine=engine)
+    id_ = store.create_conversation().id
+    list(chat.reply(id_, "First?"))
+    peer.tokens_said = LIES["cut"]
+    with pytest.raises(TokenizerError):
+        list(chat.reply(id_, ASKED))
+    peer.tokens_said = truth
+    *_, last = chat.reply(id_, ASKED)
+    assert isinstance(last, TurnDone) and last.turn.finish == "stop"
+    assert ASKED in peer.text(peer.requests[-1]["prompt"])
+    chat.close()
+    store.close()
+
+
+def test_a_whole_reply_stays_one_when_it_can_not_be_counted(
+    shared: tuple[Peer, RemoteEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = shared[1]
+    prompt = prompt_of(engine, "Hello?")
+
+    def ended(text: str) -> tuple[int, ...]:
+        raise TokenizerError("no")
+
+    monkeypatch.setattr(engine.tokenizer, "encode", ended)
+    monkeypatch.setattr(engine.tokenizer, "decode", ended)
+    *_, last = engine.generate(prompt, SamplingParams(max_tokens=40))
+    assert isinstance(last, Finished)
+    assert (last.text, last.finish, last.token_ids) == ("The scripted reply.", "stop", ())
+
+
+def test_a_server_that_does_not_answer_is_asked_once(tmp_path: Path) -> None:
+    peer = Peer("vLLM", tmp_path)
+    engine = remote_engine(peer.url, engine_timeout_s=1.0)
+    asked = []
+
+    def hangs(ids: list[int]) -> dict[str, Any]:
+        asked.append(ids)
+        time.sleep(2.5)
+        return truth(ids)
+
+    peer.tokens_said = hangs
+    with pytest.raises(TokenizerError, match="did not answer in time"):
+        engine.tokenizer.encode(ASKED)
+    assert len(asked) == 1
+    engine.close()
+    peer.stop()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", " " * 3000, "=" * 500, ASKED, "안녕하세요 " * 40, "🙂" * 9]
+)
+def test_what_vocabularies_take_is_within_the_limits(text: str) -> None:
+    letters, words = len(text.encode()), len(text.split())
+    assert may_have(text, letters) and may_have(text, words + len(text) // 16)
+    assert least_tokens(text) <= words + len(text) // 100
+    assert not may_have(text, most_tokens(text) + 1)
+
+
+def test_a_text_of_words_has_more_than_a_few_tokens() -> None:
+    assert not may_have(ASKED, 1) and not may_have("등대는 어디에 있나요 " * 30, 29)
+    assert not may_have("가" * 3000, 3) and not may_have("a", 100)
