@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import PurePath
 
 from anyio import CapacityLimiter, to_thread
@@ -24,7 +24,7 @@ from chatbot.api.errors import ApiError, bad
 from chatbot.api.file_routes import FileRoutes
 from chatbot.api.gate import JSON, Gate, answer_errors, json_answer
 from chatbot.api.given import HEADER, asked
-from chatbot.api.keys import FILE, KeyFile
+from chatbot.api.keys import FILE, Key, KeyFile
 from chatbot.api.limits import Accounts
 from chatbot.api.planning import Plan
 from chatbot.api.results import Clock, Head, as_json
@@ -83,6 +83,18 @@ class Api:
     def keys_are_needed(self) -> bool:
         """Whether requests are let in by their keys only."""
         return self._gate.needs_keys
+
+    def key_of(self, authorization: str) -> Key:
+        """The key of an Authorization header, for routes beside /v1. Raises ApiError."""
+        return self._gate.key_of(authorization)
+
+    def counted(self, key: Key, *, is_reply: bool) -> AbstractContextManager[None]:
+        """One request of a key beside /v1, which counts as one of /v1. Raises ApiError (429)."""
+        return self._accounts.request(key, is_reply=is_reply)
+
+    def spend(self, key: Key, tokens: int) -> None:
+        """Count the tokens of a reply beside /v1."""
+        self._accounts.spend(key, tokens)
 
     async def chat(self, request: Request) -> Response:
         """Answer the last message, as a whole or as a stream."""

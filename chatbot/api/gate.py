@@ -40,15 +40,16 @@ class Gate:
     @contextmanager
     def request(self, request: Request, *, is_reply: bool = False) -> Iterator[Key]:
         """The key of a request, for as long as it is answered. Raises ApiError."""
-        key = self._key(request)
+        key = self.key_of(request.headers.get("authorization", ""))
         with self._accounts.request(key, is_reply=is_reply):
             yield key
 
-    def _key(self, request: Request) -> Key:
+    def key_of(self, authorization: str) -> Key:
+        """The key of an Authorization header. Raises ApiError for one that is missing or wrong."""
         try:
             if not self._keys.is_needed:
                 return OPEN
-            scheme, _, given = request.headers.get("authorization", "").partition(" ")
+            scheme, _, given = authorization.partition(" ")
             found = self._keys.find(given.strip()) if scheme.lower() == "bearer" else None
         except SettingsError as error:
             # Its text names a path, which is nothing for strangers.

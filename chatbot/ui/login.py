@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 
 from anyio import to_thread
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from chatbot.ui.calls import checked_id
@@ -26,10 +26,13 @@ from chatbot.users import is_right
 
 SESSION_COOKIE = "chat_session"
 LOGIN, LOGOUT = "/local/login", "/local/logout"
+CLIENT_LOGIN = "/login"
+"""Where gradio_client logs in, if a script gives it `auth=(name, password)`."""
 SESSION_S = 14 * 24 * 3600.0
 MAX_BODY_BYTES = 4096
 TRIES, PAUSE_S = 5, 30.0
 """So many wrong passwords for a name, then a pause."""
+_STATUS = {"login.wrong": 401, "login.pause": 429}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,38 +87,49 @@ class Login:
         if request.method != "POST":
             wanted = checked_id(request.query_params.get("c"))
             return HTMLResponse(_form(language, wanted=wanted), status_code=200)
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > MAX_BODY_BYTES:
-                return HTMLResponse(_form(language, "login.wrong"), status_code=413)
-        given = parse_qs(body.decode("utf-8", "replace"))
-        name, password, chat = (given.get(key, [""])[0] for key in ("name", "password", "c"))
-        wanted = checked_id(chat)
-        if self._pauses(name):
-            return HTMLResponse(_form(language, "login.pause", name, wanted), status_code=429)
-        # A tenth of a second of work, which must not hold up everybody else.
-        users = self._users()
-        right = await to_thread.run_sync(is_right, users, name, password)
-        if not right:
-            self._note_wrong(name, users)
-            return HTMLResponse(_form(language, "login.wrong", name, wanted), status_code=401)
-        return self._begun(name, users[name], wanted)
-
-    def _begun(self, name: str, hashed: str, wanted: str) -> Response:
-        token = secrets.token_urlsafe(32)
-        with self._lock:
-            self._wrong.pop(name, None)
-            self._sessions[token] = _Session(name, hashed, time.monotonic())
-        answer = RedirectResponse(f"/?c={wanted}" if wanted else "/", status_code=303)
+        given = await _given(request)
+        by_client = request.url.path == CLIENT_LOGIN
+        name = given.get("username" if by_client else "name", "")
+        wanted = checked_id(given.get("c"))
+        problem, token = await self._try(name, given.get("password"))
+        if problem and by_client:
+            return JSONResponse({"detail": tr(language, problem)}, status_code=_STATUS[problem])
+        if problem:
+            form = _form(language, problem, name, wanted)
+            return HTMLResponse(form, status_code=_STATUS[problem])
+        place = f"/?c={wanted}" if wanted else "/"
+        answer = JSONResponse({"success": True}) if by_client else _sent_to(place)
         answer.set_cookie(SESSION_COOKIE, token, httponly=True, samesite="strict", path="/")
         return answer
+
+    async def _try(self, name: str, password: str | None) -> tuple[str, str]:
+        """What is wrong with a name and its password, and the token of the session that began."""
+        if password is None:
+            return "login.wrong", ""
+        if self._pauses(name):
+            return "login.pause", ""
+        # A tenth of a second of work, which must not hold up everybody else.
+        users = self._users()
+        if not await to_thread.run_sync(is_right, users, name, password):
+            self._note_wrong(name, users)
+            return "login.wrong", ""
+        return "", self._begun(name, users[name])
+
+    def _begun(self, name: str, hashed: str) -> str:
+        token, now_s = secrets.token_urlsafe(32), time.monotonic()
+        with self._lock:
+            self._wrong.pop(name, None)
+            # A script may log in anew each time, and never come back with what it got.
+            for old in [t for t, s in self._sessions.items() if now_s - s.since_s > SESSION_S]:
+                del self._sessions[old]
+            self._sessions[token] = _Session(name, hashed, now_s)
+        return token
 
     def _ended(self, request: Request) -> Response:
         if request.method == "POST":
             with self._lock:
                 self._sessions.pop(_session_of(request.headers.get("cookie", "")), None)
-        answer = RedirectResponse(LOGIN, status_code=303)
+        answer = _sent_to(LOGIN)
         answer.delete_cookie(SESSION_COOKIE, path="/")
         return answer
 
@@ -131,6 +145,27 @@ class Login:
                 count, last_s = self._wrong.get(name, (0, 0.0))
                 fresh = count >= TRIES and time.monotonic() - last_s >= PAUSE_S
                 self._wrong[name] = (1 if fresh else count + 1, time.monotonic())
+
+
+def is_login(scope: Scope) -> bool:
+    """Whether a request is for `Login`."""
+    path = scope["path"]
+    return path in (LOGIN, LOGOUT) or (path == CLIENT_LOGIN and scope["method"] == "POST")
+
+
+async def _given(request: Request) -> dict[str, str]:
+    """The fields of a form; none of one that is too long."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            return {}
+    found = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[0] for name, values in found.items()}
+
+
+def _sent_to(place: str) -> Response:
+    return RedirectResponse(place, status_code=303)
 
 
 def _session_of(cookies: str) -> str:

@@ -9,17 +9,18 @@ version of a package than the program is pinned to. Source of the messages: the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import anyio
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from chatbot.api.errors import ApiError
 from chatbot.errors import ChatbotError
-from chatbot.services import Services
 from chatbot.ui import endpoints
+from chatbot.ui.scripts import Answer, Scripts
 from retrieval.types import RetrievalError
 
 ROUTE = "/mcp"
@@ -37,7 +38,7 @@ _SCHEMA = {
     },
     "required": ["question"],
 }
-_TOOLS: dict[str, tuple[str, Callable[[Services, str, str], dict[str, Any]]]] = {
+_TOOLS: dict[str, tuple[str, Answer]] = {
     "ask": (
         "Ask the local model a question; the answer comes with its citations.",
         endpoints.ask,
@@ -52,9 +53,8 @@ _TOOLS: dict[str, tuple[str, Callable[[Services, str, str], dict[str, Any]]]] = 
 class Mcp:
     """An ASGI application for `ROUTE`; whoever wraps it has checked the host and the login."""
 
-    def __init__(self, services_of: Callable[[str], Services]) -> None:
-        """`services_of` gives those of the person of a Cookie header; raises InputError."""
-        self._services_of = services_of
+    def __init__(self, scripts: Scripts) -> None:
+        self._scripts = scripts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -69,9 +69,9 @@ class Mcp:
             return _failure(None, -32700, "The message is no JSON object of at most 1 MiB.", 400)
         if "id" not in message:
             return Response(status_code=202)
-        return await self._answer(message, request.headers.get("cookie", ""))
+        return await self._answer(message, request.headers)
 
-    async def _answer(self, message: dict[str, Any], cookies: str) -> Response:
+    async def _answer(self, message: dict[str, Any], headers: Headers) -> Response:
         name, number = message.get("method"), message["id"]
         given = message.get("params")
         params = given if isinstance(given, dict) else {}
@@ -86,24 +86,19 @@ class Mcp:
         tool, arguments = params.get("name"), params.get("arguments")
         if tool not in _TOOLS or not isinstance(arguments, dict):
             return _failure(number, -32602, "There is no such tool, or it got no arguments.")
-        run = lambda: _called(self._services_of(cookies), str(tool), arguments)  # noqa: E731
+        run = lambda: self._called(str(tool), arguments, headers)  # noqa: E731
         try:
             return _result(number, await anyio.to_thread.run_sync(run))
-        except (ChatbotError, RetrievalError) as error:
+        except (ApiError, ChatbotError, RetrievalError) as error:
             text = {"type": "text", "text": str(error)}
             return _result(number, {"content": [text], "isError": True})
 
-
-def _called(services: Services, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    conversation = arguments.get("conversation") or ""
-    answer = _TOOLS[tool][1](
-        services,
+    def _called(self, tool: str, arguments: dict[str, Any], headers: Headers) -> dict[str, Any]:
         # Anything but a text is refused there.
-        arguments.get("question", ""),
-        conversation,
-    )
-    text = json.dumps(answer, ensure_ascii=False)
-    return {"content": [{"type": "text", "text": text}], "structuredContent": answer}
+        given = (arguments.get("question", ""), arguments.get("conversation") or "")
+        answer = self._scripts.answer(_TOOLS[tool][1], headers, "", given)
+        text = json.dumps(answer, ensure_ascii=False)
+        return {"content": [{"type": "text", "text": text}], "structuredContent": answer}
 
 
 def _greeting(params: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import gradio as gr
 
+from chatbot.api.errors import ApiError
 from chatbot.errors import ChatbotError, InputError
 from chatbot.ui import endpoints
 from chatbot.ui.asks import Asks
@@ -18,6 +19,7 @@ from chatbot.ui.inbox import COOKIE
 from chatbot.ui.layout import TITLE, layout
 from chatbot.ui.people import People
 from chatbot.ui.screen import Updates
+from chatbot.ui.scripts import Answer, Scripts
 from chatbot.ui.sentences import in_language
 
 # What the page's own memory of a browser gives to the load event.
@@ -25,13 +27,13 @@ _ON_LOAD_JS = """(cid, language) => [
   new URLSearchParams(location.search).get('c') || '', localchat.saved('language')]"""
 
 
-def build_page(people: People) -> gr.Blocks:
+def build_page(people: People, scripts: Scripts) -> gr.Blocks:
     """The whole page, wired to the handlers of whoever asks."""
     page = gr.Blocks(title=TITLE, fill_width=True, analytics_enabled=False)
     with page:
         widgets = layout(_server_functions(people))
         _Wiring(page, widgets, people).connect()
-        _public(people)
+        _public(scripts)
     return page
 
 
@@ -55,28 +57,28 @@ def _server_functions(people: People) -> list[Callable[..., Any]]:
     ]  # fmt: skip
 
 
-def _public(people: People) -> None:
+def _public(scripts: Scripts) -> None:
     """The endpoints for scripts; all others are private."""
 
     # Parameters behind the request may be left out by whoever calls.
     def ask(question: str, request: gr.Request, conversation: str = "") -> dict[str, Any]:
         """Ask the model a question, in the conversation of an id or in a new one."""
-        return _told(endpoints.ask, people, request, question, conversation)
+        return _told(endpoints.ask, scripts, request, (question, conversation))
 
     def context(question: str, request: gr.Request, conversation: str = "") -> dict[str, Any]:
         """The prompt that a question would have in a conversation, piece by piece."""
-        return _told(endpoints.context, people, request, question, conversation)
+        return _told(endpoints.context, scripts, request, (question, conversation))
 
     gr.api(ask, api_name="ask", concurrency_limit=None)
     gr.api(context, api_name="context", concurrency_limit=None)
 
 
 def _told(
-    answer: Callable[..., dict[str, Any]], people: People, request: gr.Request, *given: object
+    ask: Answer, scripts: Scripts, request: gr.Request, given: tuple[str, str]
 ) -> dict[str, Any]:
     try:
-        return answer(_handlers(people, request).services, *given)
-    except ChatbotError as error:
+        return scripts.answer(ask, request.headers, request.session_hash or "", given)
+    except (ApiError, ChatbotError) as error:
         raise gr.Error(str(error), print_exception=False) from error
 
 

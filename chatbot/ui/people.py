@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from chatbot.errors import InputError
 from chatbot.persons import Persons
+from chatbot.services import Services
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
 
@@ -36,22 +37,33 @@ class People:
 
         Raises InputError for nobody, and for a tab that is another person's.
         """
-        name = "" if self._whose is None else self._whose(cookies)
+        name = self.name_of(cookies)
         if name is None:
             raise InputError("You are not logged in any more; reload the page.")
         with self._lock:
-            if session and self._tabs.setdefault(session, name) != name:
-                raise InputError("This tab belongs to someone else; reload the page.")
+            self._claim(name, session)
             if name not in self._handlers:
                 self._handlers[name] = Handlers(self._persons.of(name), self._inbox, name)
             return self._handlers[name]
 
-    def may_listen(self, cookies: str, session: str) -> bool:
-        """Whether what is sent to a tab may go to whoever has this Cookie header."""
-        if self._whose is None:
-            return True
+    def name_of(self, cookies: str) -> str | None:
+        """The person with this Cookie header; "" where nobody logs in, None for nobody."""
+        return "" if self._whose is None else self._whose(cookies)
+
+    def services_of(self, name: str, session: str) -> Services:
+        """What belongs to a person who is known by a key. Raises InputError as `of` does."""
         with self._lock:
-            return self._tabs.get(session) in (None, self._whose(cookies))
+            self._claim(name, session)
+        return self._persons.of(name)
+
+    def may_listen(self, name: str | None, session: str) -> bool:
+        """Whether what is sent to a tab may go to this person."""
+        with self._lock:
+            return self._tabs.get(session) in (None, name)
+
+    def _claim(self, name: str, session: str) -> None:
+        if session and self._tabs.setdefault(session, name) != name:
+            raise InputError("This tab belongs to someone else; reload the page.")
 
     def leave(self, session: str) -> None:
         """A tab was closed; it may no longer say whose it was."""

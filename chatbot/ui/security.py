@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,14 +16,18 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chatbot.api.app import Api
+from chatbot.api.errors import ApiError
+from chatbot.api.gate import answer as refusal_of
 from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
 from chatbot.loopback import is_loopback
 from chatbot.ui.calls import checked_id
 from chatbot.ui.host_names import Refusals, asked_name
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
-from chatbot.ui.login import LOGIN, LOGOUT, Login
+from chatbot.ui.login import LOGIN, Login, is_login
 from chatbot.ui.mcp import ROUTE as MCP
+from chatbot.ui.people import People
+from chatbot.ui.scripts import KEY_HINT, Scripts, is_for_scripts
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -67,15 +71,15 @@ class Guard:
         upload: ASGIApp,
         mcp: ASGIApp,
         login: Login,
-        may_listen: Callable[[str, str], bool],
+        people: People,
+        scripts: Scripts,
         closing: threading.Event,
         behind_proxy: bool = False,
         api: Api | None = None,
     ) -> None:
         """`closing` tells open streams to end, which would hold the server for minutes.
 
-        `may_listen` tells whether a Cookie header may hear of a tab's events. `behind_proxy`: the
-        X-Forwarded headers come from a proxy of one's own, and count.
+        `behind_proxy`: the X-Forwarded headers come from a proxy of one's own, and count.
         """
         self._behind_proxy = behind_proxy
         self._app = app
@@ -85,7 +89,8 @@ class Guard:
         self._upload = upload
         self._mcp = mcp
         self._login = login
-        self._may_listen = may_listen
+        self._people = people
+        self._scripts = scripts
         self._api = api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,13 +111,9 @@ class Guard:
         guarded = _marked(_with_headers(send, headers), Headers(scope=scope))
         if refusal:
             await PlainTextResponse(refusal, status_code=403)(scope, receive, guarded)
-        elif self._login.is_needed and scope["path"] in (LOGIN, LOGOUT):
+        elif self._login.is_needed and is_login(scope):
             await self._login(scope, receive, guarded)
-        elif self._is_stranger(scope):
-            await _stranger(scope)(scope, receive, guarded)
-        elif not self._may_listen(_cookies(scope), _session(scope)):
-            text = "This tab is another person's."
-            answer = PlainTextResponse(text, status_code=403, headers=_LOGIN_NEEDED)
+        elif (answer := self._kept_out(scope)) is not None:
             await answer(scope, receive, guarded)
         elif scope["path"] == ROUTE:
             await self._upload(scope, receive, guarded)
@@ -131,10 +132,20 @@ class Guard:
         else:
             await api.app(scope, self._until_closing(receive), plain)
 
-    def _is_stranger(self, scope: Scope) -> bool:
-        if not self._login.is_needed or scope["path"] == _STARTUP:
-            return False
-        return self._login.user_of(_cookies(scope)) is None
+    def _kept_out(self, scope: Scope) -> Response | None:
+        """The answer to nobody, and to somebody who asks for what another's tab hears."""
+        headers = Headers(scope=scope)
+        try:
+            key = self._scripts.key_of(headers) if is_for_scripts(scope["path"]) else None
+        except ApiError as error:
+            return refusal_of(error)
+        name = key.user if key else self._people.name_of(headers.get("cookie", ""))
+        if name is None and scope["path"] != _STARTUP:
+            return _stranger(scope)
+        if not self._people.may_listen(name, _session(scope)):
+            text = "This tab is another person's."
+            return PlainTextResponse(text, status_code=403, headers=_LOGIN_NEEDED)
+        return None
 
     def _until_closing(self, receive: Receive) -> Receive:
         async def guarded() -> Message:
@@ -173,10 +184,6 @@ def require_login(host: str, has_users: bool) -> None:
     )
 
 
-def _cookies(scope: Scope) -> str:
-    return Headers(scope=scope).get("cookie", "")
-
-
 def _session(scope: Scope) -> str:
     """Which tab's events are asked for; "" for none."""
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
@@ -190,7 +197,8 @@ def _stranger(scope: Scope) -> Response:
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         chat = checked_id(query.get("c", [""])[0])
         return RedirectResponse(f"{LOGIN}?c={chat}" if chat else LOGIN, status_code=303)
-    return PlainTextResponse("Log in first.", status_code=401, headers=_LOGIN_NEEDED)
+    text = "Log in first." + (KEY_HINT if is_for_scripts(scope["path"]) else "")
+    return PlainTextResponse(text, status_code=401, headers=_LOGIN_NEEDED)
 
 
 def _is_here(scope: Scope) -> bool:

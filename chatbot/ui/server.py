@@ -32,6 +32,7 @@ from chatbot.ui.mcp import Mcp
 from chatbot.ui.opening import open_server
 from chatbot.ui.page import build_page
 from chatbot.ui.people import People
+from chatbot.ui.scripts import Scripts
 from chatbot.ui.security import Guard, require_login
 from chatbot.users import UserFile
 
@@ -81,15 +82,17 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     api = _api(persons, is_open=login.is_needed) if settings.api else None
     inbox = Inbox(scratch / "incoming", settings.max_upload_mb * MIB)
     people = People(persons, inbox, login.user_of if login.is_needed else None)
+    scripts = Scripts(people, api)
     closing = threading.Event()
     guard = Middleware(
         Guard,
         hosts=known_names(settings),
         refusals=Refusals(lambda text: print(text, flush=True)),
         upload=inbox,
-        mcp=Mcp(lambda cookies: people.of(cookies).services),
+        mcp=Mcp(scripts),
         login=login,
-        may_listen=people.may_listen,
+        people=people,
+        scripts=scripts,
         closing=closing,
         behind_proxy=settings.behind_proxy,
         api=api,
@@ -98,7 +101,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     health = Middleware(Health, services=services)
 
     async def opened() -> tuple[gr.Blocks, str]:
-        page = build_page(people)
+        page = build_page(people, scripts)
         page.queue(max_size=None, default_concurrency_limit=None, api_open=False)
         options = _options([health, guard])
         return page, open_server(page, host=settings.host, port=port, options=options)
