@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+import shutil
+import socket
 import subprocess
 import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 from pydantic import SecretStr
@@ -113,3 +122,102 @@ def test_replicas_that_share_a_folder_have_their_passing_files_apart() -> None:
     first = scratch_folder(shared)
     assert first.parent == Path("/data/replicas")
     assert scratch_folder(shared.model_copy(update={"port": 7861})) != first
+
+
+class Quiet(ThreadingHTTPServer):
+    """A proxy hangs up in the middle of its looks, which is no news."""
+
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None: ...
+
+
+class Replica:
+    """Serves, and is ready when it is told so."""
+
+    def __init__(self, name: str) -> None:
+        self.asked: Counter[str] = Counter()
+        self.is_ready = False
+        replica = self
+
+        class Answers(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                replica.asked[self.path] += 1
+                unready = self.path == "/readyz" and not replica.is_ready
+                self.send_response(503 if unready else 200)
+                self.send_header("content-length", str(len(name)))
+                self.end_headers()
+                self.wfile.write(name.encode())
+
+            def log_message(self, *_: object) -> None: ...
+
+        self._server = Quiet(("127.0.0.1", 0), Answers)
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def proxied(folder: Path, replicas: list[Replica]) -> Iterator[str]:
+    """The proxy by its file, which looks at these replicas every 30 ms in place of 5 seconds."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    servers = "\n".join(f"    server r{r.port} 127.0.0.1:{r.port} check" for r in replicas)
+    text = (DEPLOY / "haproxy.cfg").read_text(encoding="utf-8")
+    text = text.replace("bind :8080", f"bind 127.0.0.1:{port}").replace("inter 5s", "inter 30ms")
+    text = text.replace(" resolvers docker init-addr none", "")
+    text = text.replace("timeout connect 5s", "timeout connect 5s\n    timeout check 5s")
+    file = folder / "haproxy.cfg"
+    file.write_text(re.sub(r"    server-template .*", servers, text), encoding="utf-8")
+    running = subprocess.Popen(["haproxy", "-db", "-f", str(file)], stderr=subprocess.PIPE)
+    try:
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        running.terminate()
+        running.communicate(timeout=20)
+
+
+def until(check: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not check():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_the_proxy_lets_people_in_where_no_replica_is_ready(tmp_path: Path) -> None:
+    """All lack the same, such as the model's server; each browser stays where it was after that."""
+    if shutil.which("haproxy") is None:
+        pytest.skip("needs haproxy")
+    replicas = {name: Replica(name) for name in ("a", "b")}
+    with (
+        proxied(tmp_path, list(replicas.values())) as url,
+        httpx.Client(base_url=url, trust_env=False, verify=False, timeout=20) as browser,
+    ):
+
+        def looked_at() -> None:
+            """Until enough of what a replica says now has been seen."""
+            before = {name: replica.asked["/readyz"] for name, replica in replicas.items()}
+            until(lambda: all(r.asked["/readyz"] >= before[n] + 6 for n, r in replicas.items()))
+
+        def answered_by() -> set[str]:
+            answers = [browser.get("/") for _ in range(6)]
+            assert [answer.status_code for answer in answers] == [200] * 6
+            return {answer.text for answer in answers}
+
+        looked_at()
+        (mine,) = answered_by()
+        (other,) = replicas.keys() - {mine}
+        for replica in replicas.values():
+            replica.is_ready = True
+        looked_at()
+        assert answered_by() == {mine}
+        replicas[mine].is_ready = False
+        looked_at()
+        assert answered_by() == {other}
+    for replica in replicas.values():
+        replica.close()
