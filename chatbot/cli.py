@@ -9,7 +9,6 @@ import argparse
 import difflib
 import importlib
 import logging
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from typing import Any, NoReturn
 
 from chatbot.commands import COMMANDS
 from chatbot.console import Console, quiet_libraries
+from chatbot.ending import end
 from chatbot.errors import ChatbotError, InputError, ModelError, UnknownModelError
 from chatbot.json_logs import log_json
 from chatbot.model_origin import origin_hint
@@ -50,9 +50,11 @@ class _Parser(argparse.ArgumentParser):
 def entry() -> NoReturn:
     """What `python app.py` and `python -m chatbot` run."""
     quiet_libraries(debug="--debug" in sys.argv)
-    code = main(sys.argv[1:], Console.of_process())
-    _flush_or_discard()
-    sys.exit(code)
+    try:
+        code = main(sys.argv[1:], Console.of_process())
+    except SystemExit as leaving:  # --help, or a request to end
+        code = leaving.code if isinstance(leaving.code, int) else 0
+    end(code)
 
 
 def main(arguments: Sequence[str], console: Console) -> int:
@@ -164,11 +166,3 @@ def _sentence(error: Exception) -> str:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}"
     return f"Unexpected {type(error).__name__}: {error}; --debug shows where it comes from."
-
-
-def _flush_or_discard() -> None:
-    """A reader that has gone away must not give a traceback when Python ends."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

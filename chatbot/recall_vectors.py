@@ -29,6 +29,8 @@ Kept = NDArray[np.float16]
 KEPT_CONVERSATIONS, KEPT_QUERIES = 16, 16
 BATCH_TEXTS = 4
 """Texts embedded between two looks at whether to stop, so that a turn waits for no more."""
+CLOSE_WAIT_S = 5.0
+"""How long closing waits for the model, which may have to be fetched first."""
 HANGUL_QUERY = 0.2
 """Above this share of Hangul, the vectors of an English-only model say nothing."""
 MOSTLY_HANGUL = 0.5
@@ -155,7 +157,7 @@ class RecallVectors:
     def close(self) -> None:
         """Close the file. Idempotent."""
         if self._waking is not None:
-            self._waking.join()  # a library that is half loaded must not meet the program's end
+            self._waking.join(CLOSE_WAIT_S)
         if self._database is not None:
             self._database.close()
             self._database = None

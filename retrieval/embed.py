@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from retrieval.model_source import Find, ModelSource
+from retrieval.model_source import Find, ModelSource, identity
 from retrieval.slow_imports import SLOW_IMPORTS
 from retrieval.types import RetrievalError
 from retrieval.words import lexical_terms
@@ -78,7 +78,7 @@ class SentenceTransformerEmbedder:
         """`find` gives the folder of a `model` that is known by its name, when it is needed."""
         self._source = str(model)
         self._files = ModelSource(self._source, find)
-        self.name = name or _identity(self._source)
+        self.name = name or identity(self._source)
         self._english_only = english_only
         self._e5 = "e5" in Path(self._source).name.lower()
         self._device = device
@@ -101,6 +101,11 @@ class SentenceTransformerEmbedder:
             else:
                 self._english_only = self.count_tokens(_HANGUL_PROBE) > len(_HANGUL_PROBE)
         return self._english_only
+
+    def check(self) -> None:
+        """Raise ModelUnusableError now if the model is not here and cannot be fetched."""
+        with self._lock:
+            self._files.folder()
 
     @property
     def dimensions(self) -> int:
@@ -180,23 +185,6 @@ class SentenceTransformerEmbedder:
             "hub name of a sentence-transformers model."
         )
         return self._files.loaded(load, otherwise=otherwise)
-
-
-def _identity(source: str) -> str:
-    """A hub name as it is; a folder by its name and a hash over its settings and weights' sizes.
-
-    Folders are often called alike, and vectors of different models must never be mixed.
-    """
-    folder = Path(source)
-    if not folder.is_dir():
-        return source
-    digest = hashlib.blake2b(digest_size=6)
-    for path in sorted(folder.rglob("*")):
-        if path.suffix == ".json" and path.is_file():
-            digest.update(path.read_bytes())
-        elif path.suffix in {".safetensors", ".bin", ".onnx"} and path.is_file():
-            digest.update(f"{path.name} {path.stat().st_size}".encode())
-    return f"{folder.name}@{digest.hexdigest()}"
 
 
 class ScriptedEmbedder:

@@ -3,6 +3,7 @@ no vectors."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,19 +23,27 @@ class ModelSource:
     def __init__(self, name: str, find: Find | None = None) -> None:
         self.name = name
         self._find = find or (lambda: name)
+        self._folder = ""
         self._rest_until = 0.0
         self._fault = ""
 
-    def loaded(self, load: Callable[[str], Any], *, otherwise: str) -> Any:
-        """What `load` makes of the model's folder. Raises ModelUnusableError with the sentence
-        `otherwise` where it cannot."""
+    def folder(self) -> str:
+        """The model's folder, or its name. Raises ModelUnusableError where it cannot be had."""
         if time.monotonic() < self._rest_until:
             raise ModelUnusableError(self._fault)
         try:
-            return load(str(self._find()))
+            self._folder = self._folder or str(self._find())
         except ModelUnusableError as error:
             self._rest(str(error))
             raise
+        return self._folder
+
+    def loaded(self, load: Callable[[str], Any], *, otherwise: str) -> Any:
+        """What `load` makes of the model's folder. Raises ModelUnusableError, with the sentence
+        `otherwise` where it is there and cannot be loaded."""
+        folder = self.folder()
+        try:
+            return load(folder)
         except (OSError, ValueError, RuntimeError) as error:
             self._rest(otherwise)
             raise ModelUnusableError(otherwise) from error
@@ -42,3 +51,20 @@ class ModelSource:
     def _rest(self, fault: str) -> None:
         self._fault = fault
         self._rest_until = time.monotonic() + REST_S
+
+
+def identity(source: str) -> str:
+    """A hub name as it is; a folder by its name and a hash over its settings and weights' sizes.
+
+    Folders are often called alike, and vectors of different models must never be mixed.
+    """
+    folder = Path(source)
+    if not folder.is_dir():
+        return source
+    digest = hashlib.blake2b(digest_size=6)
+    for path in sorted(folder.rglob("*")):
+        if path.suffix == ".json" and path.is_file():
+            digest.update(path.read_bytes())
+        elif path.suffix in {".safetensors", ".bin", ".onnx"} and path.is_file():
+            digest.update(f"{path.name} {path.stat().st_size}".encode())
+    return f"{folder.name}@{digest.hexdigest()}"

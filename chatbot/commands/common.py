@@ -14,8 +14,9 @@ from chatbot.engine.base import Engine
 from chatbot.errors import ChatbotError, InputError, ModelError
 from chatbot.records import to_plain
 from chatbot.settings import Settings
+from retrieval.embed import SentenceTransformerEmbedder
 from retrieval.pipeline import IngestProgress, Library
-from retrieval.types import IngestReport, RetrievalError
+from retrieval.types import IngestReport, ModelUnusableError, RetrievalError
 
 _POLL_S = 0.1
 
@@ -80,18 +81,29 @@ def counted(number: int, noun: str) -> str:
 def read_documents(library: Library, paths: Sequence[Path], console: Console) -> dict[str, str]:
     """Ingest files and folders; ids by name. What cannot be read is said on stderr.
 
-    Raises ChatbotError when nothing could be read.
+    Raises ChatbotError when nothing could be read, ModelUnusableError where that is not the
+    documents' fault.
     """
     ids: dict[str, str] = {}
+    if paths:
+        check_embedder(library)
     reports = list(library.ingest_tree(paths, progress=note_progress(console)))
     for report in reports:
         if report.document_id is not None:
             ids[report.file] = report.document_id
+        elif report.is_of_model:
+            raise ModelUnusableError(report.message)
         if report.message:
             console.note(f"{report.file}: {report.message}")
     if paths and not ids:
         raise ChatbotError("None of the documents could be read; choose others.")
     return ids
+
+
+def check_embedder(library: Library) -> None:
+    """Raise ModelUnusableError before files are read that there is no model for."""
+    if isinstance(library.embedder, SentenceTransformerEmbedder):
+        library.embedder.check()
 
 
 def note_progress(console: Console) -> Callable[[IngestProgress], None]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chatbot.commands.common import (
     add_json,
+    check_embedder,
     counted,
     ingest_record,
     note_progress,
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
             _remove(library, arguments.remove, console)
         code = 0
         if arguments.paths:
+            check_embedder(library)
             reports = library.ingest_tree(there, progress=note_progress(console))
             lost = [IngestReport(str(m.path), "error", message=m.text) for m in missing]
             code = _report(chain(reports, lost), console, as_json=arguments.json)
