@@ -24,6 +24,7 @@ from chatbot.gate_replaced import (
 )
 from chatbot.gate_roles import of_the_assistant, swapped_roles
 from chatbot.gate_strength import of_other_amount, of_other_state
+from chatbot.gate_traits import traits_reversed
 
 _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("turned round", turned_round),
@@ -31,6 +32,7 @@ _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("turned round", ability_reversed),
     ("turned round", feelings_reversed),
     ("turned round", excluded),
+    ("turned round", traits_reversed),
     ("exchanged", exchanged),
     ("exchanged", reversed_preferences),
     ("exchanged", out_of_place),

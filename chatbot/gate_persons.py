@@ -32,7 +32,8 @@ _NAME_KIN = re.compile(rf"\b([A-Z][a-z]+), (?:my|his|her|their|the user['’]s) 
 _OF_THE_USER = re.compile(r"\b([Tt]he user|[Uu]ser)['’]s\b")
 _KIN_KO = re.compile(
     r"(?<![가-힣의])(어머니|아버지|엄마|아빠|남편|아내|동생|여동생|남동생|오빠|언니|누나|형|사촌|이모|고모"
-    r"|삼촌|아들|딸|할머니|할아버지|조카)(?:인)? ([가-힣]{2,6})(?![가-힣])"
+    r"|삼촌|아들|딸|할머니|할아버지|조카)(?:인| 이름은| 이름이)? "
+    r"(?!이름|생[일신]|직장|회사|학교|나이|선물|결혼|친구|병원|때문|덕분|생각|건강|전화|알레르기|집[에은이])([가-힣]{2,6})(?![가-힣])"
 )
 _KIN_NAMES_KO = {
     "엄마": "어머니", "아빠": "아버지", "여동생": "동생", "남동생": "동생", "오빠": "형",
@@ -52,14 +53,15 @@ _ALIKE = re.compile(
 
 def other_kin(text: str, source: str) -> Iterator[str]:
     """ "Cousin Tobias" where the source only has "brother Tobias"."""
-    known = set(_kin(source))
-    for kin, name in dict.fromkeys(_kin(text)):
+    known = set(kin_names(source))
+    for kin, name in dict.fromkeys(kin_names(text)):
         own = {k for k, n in known if n == name}
         if own and kin not in own and not _together(source, name, kin):
             yield f"{kin} {name}"
 
 
-def _kin(text: str) -> Iterator[tuple[str, str]]:
+def kin_names(text: str) -> Iterator[tuple[str, str]]:
+    """Words of kinship with the name that stands beside them, each under one word."""
     plain = _OF_THE_USER.sub("their", text)
     for word, name in _KIN_NAME.findall(plain):
         yield _KIN[word.lower()], name
@@ -71,9 +73,13 @@ def _kin(text: str) -> Iterator[tuple[str, str]]:
 
 def _together(source: str, name: str, kin: str) -> bool:
     """Whether the source has any word for `kin` in a sentence that has `name`."""
-    words = [w for w, k in (*_KIN.items(), *_KIN_NAMES_KO.items()) if k == kin] or [kin]
     about = (s.casefold() for s in said(source) if name in s)
-    return any(word in s for s in about for word in words)
+    return any(word in s for s in about for word in kin_words(kin))
+
+
+def kin_words(kin: str) -> list[str]:
+    """All words for a kind of kin."""
+    return [kin, *(w for w, k in (*_KIN.items(), *_KIN_NAMES_KO.items()) if k == kin)]
 
 
 def said_of_another(text: str, source: str) -> Iterator[str]:
@@ -90,7 +96,7 @@ def done_by_another(text: str, source: str) -> Iterator[str]:
     """The same in Korean, by the topic of each clause: 수아는 출장이라 where 민수는 출장이라."""
     if not _TOPIC_KO.search(text):
         return
-    named = {name for _, name in _kin(source)}
+    named = {name for _, name in kin_names(source)}
     if len(named) < 2:
         return
     for sentence in said(text):
