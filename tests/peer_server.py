@@ -71,6 +71,8 @@ class Peer:
         """A streamed prompt that is too long is not refused but broken off, as llama-cpp-python
         does."""
         self.refuses_options = False
+        self.is_loading = False
+        """As llama.cpp, which lists its model before that is read."""
         self.tokens_said: Callable[[list[int]], dict[str, Any]] = lambda ids: {"tokens": ids}
         """What /tokenize answers."""
         self._seen: list[list[int]] = []
@@ -137,6 +139,8 @@ class Peer:
         return Starlette(routes=routes)
 
     async def _health(self, request: Request) -> Response:
+        if self.is_loading:
+            return _error(503, "Loading model")
         return JSONResponse({"status": "fine"})
 
     async def _models(self, request: Request) -> Response:
@@ -149,6 +153,8 @@ class Peer:
         return JSONResponse({"object": "list", "data": [{**entry, "created": 0}]})
 
     async def _props(self, request: Request) -> Response:
+        if self.is_loading:
+            return _error(503, "Loading model")
         return JSONResponse({"default_generation_settings": {"n_ctx": self.context_tokens}})
 
     async def _tokenize(self, request: Request) -> Response:

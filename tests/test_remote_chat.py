@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,11 +14,12 @@ from regress_tools import write
 from remote_rig import remote_engine
 
 from chatbot.chat import ContextReady, NoticeEvent, TextDelta, TurnDone
-from chatbot.engine import remote_reply
+from chatbot.engine import again, remote_reply
 from chatbot.engine.base import EngineStatus
 from chatbot.errors import InputError, ModelError
 from chatbot.interchange import trace_record
 from chatbot.messages import Turn
+from chatbot.operations import readiness
 from chatbot.services import Services, build_services
 from chatbot.settings import Settings
 from chatbot.ui.machine_html import Machine, machine_html
@@ -218,4 +220,33 @@ def test_a_failed_start_can_be_tried_again(tmp_path: Path) -> None:
         assert engine.info.device == "vLLM"
     with closing(remote_engine(peer.url)) as engine:
         assert engine.info.device == "vLLM"
+    peer.stop()
+
+
+@pytest.mark.parametrize("kind", ["vLLM", "llama.cpp"])
+def test_a_program_that_starts_before_its_server_becomes_ready_by_itself(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM listens when its model is there, llama.cpp while it still reads it."""
+    monkeypatch.setattr(again, "FIRST_WAIT_S", 0.02)
+    monkeypatch.setattr(again, "MOST_WAIT_S", 0.02)
+    peer = Peer(kind, tmp_path / "peer")
+    peer.is_loading = True
+    if kind == "vLLM":
+        peer.stop()
+    settings = Settings(data_dir=tmp_path, engine_url=peer.url, embedding_model="none")
+    with closing(build_services(settings)) as services:
+        chat_id = services.store.create_conversation().id
+        with pytest.raises(ModelError, match=r"start it|loads its model"):
+            list(services.chat.reply(chat_id, "Who are you?"))
+        assert readiness(services).parts["engine"] == "failed" and services.engine.status.again
+        if kind == "vLLM":
+            peer.start()
+        peer.is_loading = False
+        end = time.monotonic() + 60
+        while not readiness(services).is_ready:
+            assert time.monotonic() < end, services.engine.status
+            time.sleep(0.01)
+        *_, done = services.chat.reply(chat_id, "Who are you?")
+        assert isinstance(done, TurnDone) and done.turn.reply == "The scripted reply."
     peer.stop()

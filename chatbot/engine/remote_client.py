@@ -93,6 +93,10 @@ class RemoteClient:
             return None
         return cast(dict[str, Any], found) if isinstance(found, dict) else None
 
+    def is_loading(self) -> bool:
+        """Whether a server is there whose model is not yet. Raises NoAnswerError."""
+        return self._asked("/health", None).status_code == 503
+
     def _asked(self, path: str, body: dict[str, Any] | None) -> httpx.Response:
         url = self.root_url + path
         for may_fail in (True, False):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from chatbot.engine.remote_client import RemoteClient
-from chatbot.errors import UnknownModelError
+from chatbot.errors import ServerBusyError, UnknownModelError
 
 ServerKind = Literal[
     "vLLM", "SGLang", "llama.cpp", "llama-cpp-python", "Ollama",
@@ -41,7 +41,7 @@ class ServerFacts:
 def look_at(client: RemoteClient, wanted: str) -> ServerFacts:
     """Ask a server what it is. `wanted` is the model; DEFAULT_MODEL takes the only one.
 
-    Raises RemoteError: nobody answers, the key is wrong, the model is not there.
+    Raises RemoteError: nobody answers, the key is wrong, the model is not there or still loads.
     """
     models = client.models()
     entry = _chosen(models, wanted, client.shown)
@@ -104,7 +104,10 @@ def _context(client: RemoteClient, kind: ServerKind, entry: Mapping[str, Any]) -
         if _is_length(entry.get(key)):
             return int(entry[key])
     if kind == "llama.cpp":
-        props = client.ask("/props") or {}
+        props = client.ask("/props")
+        if props is None and client.is_loading():  # it lists its model before
+            raise ServerBusyError(f"The server {client.shown} still loads its model; ask later.")
+        props = props or {}
         settings = _fields(props.get("default_generation_settings"))
         return _length(settings.get("n_ctx") or props.get("n_ctx"))
     if kind == "SGLang":
