@@ -5,7 +5,6 @@ Knows lines of text only: no turn, no summary and no list of facts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,11 +16,11 @@ from chatbot.line_values import (
     keys,
     kinds,
     mentions_old,
-    name_keys,
     values,
 )
 from chatbot.negations import denies_something_else, says_opposite
 from chatbot.restated import restated
+from chatbot.shared_words import SHORT_WORDS, shares, shares_of_clause
 from chatbot.subjects import (
     among,
     clause_with,
@@ -32,6 +31,7 @@ from chatbot.subjects import (
     subject,
     value_clause,
 )
+from chatbot.unreal import place_of, unreal
 from chatbot.words import patterns
 
 RECENT_LINES = 6
@@ -42,20 +42,16 @@ _WEAK_SHARE, _WEAK_SHARE_OF_ALL = 0.5, 0.4
 """The same of lines that only sound like news: of the shorter line, and of the longer one."""
 _LONGEST = 600
 """Characters of a line; facts are far shorter."""
-_SHORT_WORDS = 16
+_MOST_UNREAL = 3
+"""Values that a line may suppose or deny beside the one that holds."""
 _MOST_OWN_WORDS = 1
 """Beside its value, a line that shares no word with the one before it may have so many."""
 _CUE = patterns("correction")
 _NEWS = patterns("news")
 _ENDS_IT = patterns("ends_it")
-_FOUND_OUT = re.compile(r"\b(?:found|learn(?:ed|t)|confirm(?:s|ed)|show(?:s|ed)) (?:out )?that\b")
+_FOUND_OUT = patterns("found_out")
 _INSTEAD = patterns("instead")
-_STATES = re.compile(
-    r"\b(?:is|are|was|were|['’]s|costs?|lives?|named?|called|has|have|will be|starts?|leaves?|ends?"
-    r"|begins?|opens?|closes?|weighs?|meets?|lands?|arrives?|departs?|expires?|charges?|takes?)\b"
-    r"|(?:이에요|예요|입니다|이야|이다|거든요?|살아요?|삽니다|있어요?|[했었았혔렸였됐]어요?|[했었았혔렸였됐]습니다)\W*$",
-    re.IGNORECASE,
-)
+_STATES = patterns("states")
 
 
 Fit = Callable[[str, str, int], float]
@@ -89,6 +85,26 @@ def find_corrected(line: str, earlier: Sequence[str]) -> Change | None:
     """
     if line.rstrip().endswith(("?", "？")) or len(line) > _LONGEST:
         return None
+    change = _find(line, earlier)
+    for _ in range(_MOST_UNREAL):
+        if change is None or not _unreal(line, earlier[change.index], change):
+            return change
+        if (at := place_of(line, change.new)) < 0:
+            return None
+        # Of what is left one may hold: "it used to be 800, and is 900 now".
+        line = f"{line[:at]}{' ' * len(change.new)}{line[at + len(change.new) :]}"
+        change = _find(line, earlier)
+        change = change if change and change.new else None
+    return None
+
+
+def _unreal(line: str, old: str, change: Change) -> bool:
+    """Whether the line only supposes, denies or tells as past what the old line told otherwise."""
+    kind = unreal(line, place_of(line, change.new), change.new)
+    return bool(kind) and kind != unreal(old, place_of(old, change.old), change.old)
+
+
+def _find(line: str, earlier: Sequence[str]) -> Change | None:
     for index in range(len(earlier) - 1, -1, -1):
         if says_opposite(line, earlier[index]) and not contrast(line, earlier[index]):
             return Change(index)
@@ -126,30 +142,12 @@ def _best(line: str, earlier: Sequence[str], fit: Fit) -> Change | None:
     return None if best is None else _change(line, earlier[best[1]], best[1])
 
 
-def _shares(line: str, old: str) -> tuple[int, float, float]:
-    """How many words of their subjects two lines share, of the shorter and of the longer one."""
-    both = name_keys(line) & name_keys(old)
-    mine, theirs = subject(line) | both, subject(old) | both
-    shared = len([term for term in mine if among(term, theirs)])
-    sizes = sorted((max(1, len(mine)), max(1, len(theirs))))
-    return shared, shared / sizes[0], shared / sizes[1]
-
-
-def _shares_of_clause(line: str, after: str, old: str, before: str) -> tuple[int, float, float]:
-    """The same of the clauses with the values, if these have more in common: people tell why."""
-    whole = _shares(line, old)
-    if max(len(line.split()), len(old.split())) > _SHORT_WORDS:
-        return whole
-    parts = _shares(clause_with(line, after), clause_with(old, before))
-    return parts if parts[1:] > whole[1:] and (parts[0] > 1 or parts[2] == 1) else whole
-
-
 def _fit(line: str, old: str, behind: int) -> float:
     """How well `line` reads as a correction of `old`, `behind` lines before it; 0: not at all."""
     before, after = changed_values(line, old)
     if not same_owner(line, old) or (before and of_another_person(line, old, after)):
         return 0.0
-    shared, share, of_all = _shares_of_clause(line, after, old, before)
+    shared, share, of_all = shares_of_clause(line, after, old, before)
     if before and gives_up_old(line, old):
         return 4 + share
     if before and share >= _LEAST_SHARE and mentions_old(line, old):
@@ -174,9 +172,9 @@ def _fit(line: str, old: str, behind: int) -> float:
 def _about(line: str, after: str, old: str) -> bool:
     """Whether the clause with the new value is about the old line. In short lines all of it is."""
     clause = clause_with(line, after)
-    if len(line.split()) <= _SHORT_WORDS or clause == line:
+    if len(line.split()) <= SHORT_WORDS or clause == line:
         return True
-    return _shares(clause, old)[1] >= _LEAST_SHARE
+    return shares(clause, old)[1] >= _LEAST_SHARE
 
 
 def _fit_without_subject(line: str, old: str, after: str, *, behind: int) -> float:
@@ -198,9 +196,9 @@ def _fit_of_news(line: str, old: str, behind: int) -> float:
         return 0.0
     beside = values(value_clause(line, after))
     rivals = [v for v in beside if v.text != after and v.kind in _kinds_of(line, after)]
-    if rivals or len(line.split()) > _SHORT_WORDS:
+    if rivals or len(line.split()) > SHORT_WORDS:
         return 0.0
-    shared, share, of_all = _shares_of_clause(line, after, old, before)
+    shared, share, of_all = shares_of_clause(line, after, old, before)
     if share < _WEAK_SHARE or of_all < _WEAK_SHARE_OF_ALL:
         return 0.0
     if _apart(clause_with(line, after), clause_with(old, before)):
