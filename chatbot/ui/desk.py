@@ -45,6 +45,7 @@ class Desk:
         self._beginning = threading.Lock()
         self._tabs: dict[str, Tab] = {}
         self._tickets: dict[str, Ticket] = {}
+        self._is_closed = False
 
     def tab(self, session: str) -> Tab:
         """What the tab shows; a fresh one for a session that is not known (after a restart)."""
@@ -55,6 +56,11 @@ class Desk:
         """Whether the tab has been seen since the server started."""
         with self._lock:
             return session in self._tabs
+
+    def is_left(self, session: str) -> bool:
+        """Whether nobody can be told anything at this tab any more."""
+        with self._lock:
+            return self._is_closed or session not in self._tabs
 
     def show(self, session: str, tab: Tab) -> Tab:
         """Note what the tab shows from now on."""
@@ -131,6 +137,7 @@ class Desk:
     def stop_all(self) -> None:
         """The server ends: stop every reply."""
         with self._lock:
+            self._is_closed = True
             tickets = list(self._tickets.values())
         for ticket in tickets:
             ticket.stop.set()

@@ -22,8 +22,10 @@ from chatbot.ui.ingest_jobs import IngestJobs
 from chatbot.ui.pump import Pump
 from chatbot.ui.rows import messages
 from chatbot.ui.screen import Screen, Updates
+from chatbot.ui.sent import Sent
 from chatbot.ui.sentences import in_language
 from chatbot.ui.view import LiveReply, Phase, live_parts
+from retrieval.types import RetrievalError
 
 UPDATE_S = 0.1
 """Shortest time between two updates of a growing reply; more often would only slow it down."""
@@ -59,12 +61,13 @@ class Replies:
         is_new = not tab.conversation_id
         tab = self._desk.begin(session, tab, lambda: new().id)
         cid = tab.conversation_id
+        sent = Sent(self._services.store, cid, text)
         ticket = self._desk.claim(cid, session, LiveReply(text))
         if ticket is None:
             warn(tr(tab.language, "warn.busy"))
             return
         chat = self._services.chat
-        back = yield from self._run(ticket, tab, lambda t: chat.reply(cid, text, stop=t.stop), text)
+        back = yield from self._run(ticket, tab, lambda t: chat.reply(cid, text, stop=t.stop), sent)
         gone = bool(back) and is_new and self._unbegun(ticket)
         yield self._end(ticket, back, is_gone=gone)
 
@@ -98,28 +101,32 @@ class Replies:
         yield self._end(ticket)
 
     def _run(
-        self, ticket: Ticket, tab: Tab, events: Events, text: str = ""
+        self, ticket: Ticket, tab: Tab, events: Events, sent: Sent | None = None
     ) -> Generator[Updates, None, str]:
-        """All updates of one reply but the last; the text that was not taken, if any."""
-        back = ""
+        """All updates of one reply but the last; the text that was not taken, if any, to be
+        changed or sent again. Where nobody is left who could, the chat keeps it."""
         try:
-            first = {"msg": gr.update(value="")} if text else {}
+            first = {"msg": gr.update(value="")} if sent else {}
             yield from self._begin(ticket, tab, first)
             if (yield from self._ready(ticket, tab)):
                 yield from self._stream(ticket, events)
-            else:
-                back = text
-        except InputError as error:
-            # Nothing was stored: the person gets the text back to change it.
-            back = text
-            warn(in_language(tab.language, str(error)))
-        except ChatbotError as error:
+        except (ChatbotError, RetrievalError) as error:
             # The turn of a chat that was deleted meanwhile cannot be kept, which is no news.
             if self._screen.conversation(ticket.conversation_id) is not None:
                 warn(in_language(tab.language, str(error)))
+        except GeneratorExit:
+            if sent:
+                sent.keep()
+            raise
+        except Exception:
+            # A fault of ours, which the page tells by itself.
+            yield {"msg": gr.update(value=sent.left)} if sent else {}
+            raise
         finally:
+            if sent and self._desk.is_left(ticket.session):
+                sent.keep()
             self._desk.release(ticket)
-        return back
+        return sent.left if sent else ""
 
     def _unbegun(self, ticket: Ticket) -> bool:
         """A chat that was begun for a question which was refused is none; whether the tab now
