@@ -5,34 +5,22 @@ Knows no question and no prompt-making; both are done when a reply begins here.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterator
-from typing import Protocol
 
 from chatbot.chat_events import ChatEvent, ContextReady, NoticeEvent, Queued, TurnDone
 from chatbot.citing import cite
 from chatbot.engine.base import Engine, SamplingParams, TextDelta
 from chatbot.errors import ChatbotError, StoreError
 from chatbot.folding import Folding
-from chatbot.messages import Notice, Turn
+from chatbot.messages import Notice
 from chatbot.reply_queue import ReplyQueue
 from chatbot.reply_run import ReplyRun, Timing
-from chatbot.store_queries import ConversationInfo
+from chatbot.unsaved import TurnKeeper, Unsaved
 from retrieval.pipeline import Library
 
-log = logging.getLogger(__name__)
-
 QUEUE_POLL_S = 0.2
-
-
-class TurnKeeper(Protocol):
-    """Where replies go when they end: `chatbot.store.Store`, or nowhere."""
-
-    def finish_turn(self, conversation_id: str, turn: Turn) -> None: ...
-
-    def list_conversations(self) -> list[ConversationInfo]: ...
 
 
 class Answering:
@@ -45,8 +33,7 @@ class Answering:
         self._engine = engine
         self._library = library
         self._queue = queue
-        self._lock = threading.Lock()
-        self._unsaved: list[tuple[str, Turn]] = []
+        self.unsaved = Unsaved(store)
 
     def run(
         self,
@@ -91,33 +78,9 @@ class Answering:
             self._store.finish_turn(conversation_id, run.turn)
         except StoreError as error:
             sentence = f"The reply could not be stored yet and is kept until it can: {error}"
+            # Without the notice, which is no longer true of a reply that is stored.
+            self.unsaved.keep(conversation_id, run.turn)
             run.turn = run.with_notice(Notice("not_stored", sentence))
-            with self._lock:
-                self._unsaved.append((conversation_id, run.turn))
-
-    def save_unsaved(self) -> None:
-        """Store the replies that could not be stored when they ended."""
-        with self._lock:
-            waiting, self._unsaved = self._unsaved, []
-        for position, (conversation_id, turn) in enumerate(waiting):
-            try:
-                self._store.finish_turn(conversation_id, turn)
-            except StoreError as error:
-                if conversation_id in {info.id for info in self._store.list_conversations()}:
-                    with self._lock:
-                        self._unsaved = waiting[position:] + self._unsaved
-                    return
-                log.warning("A reply in a chat that was deleted is dropped: %s", error)
-
-    def forget(self, conversation_id: str) -> None:
-        """Drop replies of a conversation that wait to be stored: it was deleted."""
-        with self._lock:
-            self._unsaved = [item for item in self._unsaved if item[0] != conversation_id]
-
-    @property
-    def has_unsaved(self) -> bool:
-        with self._lock:
-            return bool(self._unsaved)
 
     def _generate(
         self, conversation_id: str, run: ReplyRun, stop: threading.Event, params: SamplingParams

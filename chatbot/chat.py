@@ -161,7 +161,7 @@ class Chat(ChatByHand, ChatTaking, ChatInPassing):
         self.stop(conversation_id)
         self._busy.wait(conversation_id, STOP_WAIT_S)
         self._folding.cancel(conversation_id)
-        self._answering.forget(conversation_id)
+        self._answering.unsaved.forget(conversation_id)
         if self._builder is not None:
             self._builder.forget(conversation_id)
         elif self._vectors is not None:
@@ -184,8 +184,7 @@ class Chat(ChatByHand, ChatTaking, ChatInPassing):
         self._busy.stop_all()
         self._folding.close()
         self._ahead.close()
-        if self._answering.has_unsaved:
-            self._answering.save_unsaved()
+        self._answering.unsaved.close()
         if self._vectors is not None:
             self._vectors.close()
 
@@ -205,7 +204,7 @@ class Chat(ChatByHand, ChatTaking, ChatInPassing):
             self._busy.reply(conversation_id, stop),
             in_use(self._engine, stop),
         ):
-            self._answering.save_unsaved()
+            self._answering.unsaved.save()
             budget = self.budget(max_tokens)
             run = self._take(asked, budget)
             params = self._drawn(sampling, budget, max_tokens)

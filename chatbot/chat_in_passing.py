@@ -20,7 +20,6 @@ from chatbot.messages import Conversation, Message, Turn
 from chatbot.records import new_id, now_text
 from chatbot.reply_run import ReplyRun
 from chatbot.smaller_prompt import PromptMaker
-from chatbot.store_queries import ConversationInfo
 from chatbot.windows import window_notices
 
 
@@ -29,10 +28,6 @@ class Nowhere:
 
     def finish_turn(self, conversation_id: str, turn: Turn) -> None:
         """Forget it."""
-
-    def list_conversations(self) -> list[ConversationInfo]:
-        """None, ever."""
-        return []
 
 
 class ChatInPassing(ChatPrompts):

@@ -19,6 +19,7 @@
     |     |- ConnectionLostError    ... it broke off in the middle of a reply
     |     `- NoAnswerError          ... nothing came from it in time
     `- StoreError                   the database cannot be read or written
+       `- TurnGoneError             a turn was removed while it was being answered
 
 `retrieval` has its own small tree (`retrieval.types.RetrievalError`).
 """
@@ -139,3 +140,7 @@ class NoAnswerError(RemoteError):
 
 class StoreError(ChatbotError):
     """The conversation database cannot be read or written."""
+
+
+class TurnGoneError(StoreError):
+    """The turn, or its conversation, was removed while it was being answered."""

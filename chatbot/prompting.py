@@ -73,8 +73,7 @@ class PromptBuilder:
         """The prompt for `question` after the turns of `conversation`.
 
         A long question that does not fit keeps its head and tail, and the notice says so. Raises
-        BudgetError when even that does not fit beside the system text, or the question is not
-        what is long.
+        BudgetError when even that does not fit, or the system text is what is too long.
         """
         conversation = self._capped(conversation)
         language = self.language_of(conversation, question)
@@ -136,18 +135,16 @@ class PromptBuilder:
         return replace(conversation, summary=kept)
 
     def fits(self, conversation: Conversation, question: str, budget: ContextBudget) -> bool:
-        """Whether the question fits a prompt whole. Raises BudgetError as `build` does."""
+        """Whether the question fits a prompt whole. Raises BudgetError where no part of it may."""
         language = self.language_of(conversation, question)
         system_text = self.system_text(conversation, language)
-        shown, notices = self._fitting(question, system_text, language, budget)
-        check_required(
-            budget,
-            Candidates(
-                system_tokens=self.encoder.system(system_text).segment.tokens,
-                question_tokens=self.encoder.question(shown).segment.tokens,
-            ),
-        )
-        return not notices
+        if self._fits(question, system_text, budget):
+            return True
+        if not self._may_shorten(question, system_text, language, budget):
+            system = self.encoder.system(system_text).segment.tokens
+            asked = self.encoder.question(question).segment.tokens
+            check_required(budget, Candidates(system, asked))
+        return False
 
     def language_of(self, conversation: Conversation, question: str) -> Language:
         """The language of the labels: that of the first question, so that it stays the same."""
@@ -217,29 +214,34 @@ class PromptBuilder:
     ) -> tuple[str, tuple[Notice, ...]]:
         if self._fits(question, system_text, budget):
             return question, ()
-        encoder = self.encoder
-        room = budget.limit_tokens - encoder.system(system_text).segment.tokens
-        room -= encoder.question("", "").segment.tokens
-        if room < LEAST_ROOM_TOKENS or not is_long(
-            encoder.question(question).segment.tokens,
-            usual_system_tokens=encoder.system(prompts.load("system", language)).segment.tokens,
-            limit_tokens=budget.limit_tokens,
-        ):
+        if not self._may_shorten(question, system_text, language, budget):
             return question, ()  # check_required() says by how much it does not fit
         short = shorten_question(
             question,
             # The other half is for passages out of the part that is left out.
-            room // 2,
+            self._question_room(system_text, budget) // 2,
             mark=lambda n: f"\n{prompts.load('left_out', language, tokens=n)}\n",
-            count=encoder.count,
+            count=self.encoder.count,
         )
         text = (
-            f"The message has {encoder.count(question)} tokens and does not fit the prompt of "
+            f"The message has {self.encoder.count(question)} tokens and does not fit the prompt of "
             f"{budget.limit_tokens}: its beginning and end are in the prompt word for word, "
             f"{short.left_out_tokens} tokens between them are not."
         )
-        values = {"tokens": encoder.count(question), "left_out": short.left_out_tokens}
+        values = {"tokens": self.encoder.count(question), "left_out": short.left_out_tokens}
         return short.text, (Notice("question_shortened", text, values),)
+
+    def _may_shorten(
+        self, question: str, system_text: str, language: str, budget: ContextBudget
+    ) -> bool:
+        usual = self.encoder.system(prompts.load("system", language)).segment.tokens
+        tokens = self.encoder.question(question).segment.tokens
+        return self._question_room(system_text, budget) >= LEAST_ROOM_TOKENS and is_long(
+            tokens, usual_system_tokens=usual, limit_tokens=budget.limit_tokens
+        )
+
+    def _question_room(self, system_text: str, budget: ContextBudget) -> int:
+        return budget.limit_tokens - self._required_tokens("", system_text)
 
 
 def _for_search(question: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from chatbot import records, store_branches, store_queries, store_turns
-from chatbot.errors import InputError, StoreError
+from chatbot.errors import InputError, TurnGoneError
 from chatbot.messages import Conversation, Message, Turn
 from chatbot.records import from_json, new_id, now_text, storable, to_json
 from chatbot.store_cache import TurnCache
@@ -165,17 +165,17 @@ class Store(ConversationStore, MemoryStore, DocumentStore, ClaimStore):
     def finish_turn(self, conversation_id: str, turn: Turn) -> None:
         """Store a reply with its trace in one transaction.
 
-        Raises StoreError if the turn was dropped or its chat deleted meanwhile.
+        Raises TurnGoneError if the turn was dropped or its chat deleted meanwhile.
         """
         removed = "The turn was removed while it was being answered; ask again."
         with self._database.write() as connection:
             try:
                 head = store_queries.lock_conversation(connection, conversation_id)
             except InputError as error:
-                raise StoreError(removed) from error
+                raise TurnGoneError(removed) from error
             again = not store_turns.is_running(connection, turn.id)
             if not store_turns.replace_turn(connection, conversation_id, turn):
-                raise StoreError(removed)
+                raise TurnGoneError(removed)
             values = {"updated": now_text(), "edits": head.edits + again}
             store_queries.update_conversation(connection, conversation_id, values)
         self._known.forget(conversation_id, turn.id)
