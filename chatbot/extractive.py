@@ -19,6 +19,7 @@ import prompts
 from chatbot.facts import FENCED, shortened
 from chatbot.messages import Message, Turn
 from chatbot.salience import is_prose, salience
+from chatbot.words import word_set
 from retrieval.sentences import sentences
 from retrieval.types import CountTokens
 from retrieval.words import content_terms
@@ -38,6 +39,12 @@ _LONGEST_SHARE = 0.4
 """A sentence longer than this share of the cap is shortened,"""
 _ORDINARY_TOKENS = 80
 """unless it is below this: fewer whole sentences say more than many beginnings."""
+
+
+_LEAST_WORDS = 3
+"""Of the beginning of a sentence; "the book club …" says nothing of it."""
+_LONG_WORDS = 16
+_WORD = re.compile(r"[\w'’-]*[^\W_][\w'’-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +173,17 @@ def _shortened(
             share = max(0.5, min(0.9, limit_tokens / tokens))
             text = shortened(text.removesuffix(" …"), int(len(text) * share))
             tokens = count_tokens(text)
+        if text != sentence.text and not _says_something(text):
+            continue
         result.append(_Sentence(text, sentence.speaker, sentence.order, sentence.weight))
     return result
+
+
+def _says_something(text: str) -> bool:
+    """Whether the beginning of a sentence has more than the words that any could begin with."""
+    words = [word for word in _WORD.findall(text) if word.casefold() not in word_set("beginnings")]
+    # Some scripts have no spaces between words.
+    return len(words) >= _LEAST_WORDS or sum(map(len, words)) >= _LONG_WORDS
 
 
 def _ranked(

@@ -110,6 +110,20 @@ def test_long_sentences_are_shortened_with_a_mark_only() -> None:
     assert 0 < len(unspaced) <= 50
 
 
+def test_a_beginning_without_content_is_no_summary() -> None:
+    """A cap of a few tokens leaves nothing of a long sentence that says anything."""
+    korean = (
+        "저는 매주 수요일 저녁에 동네 도서관에서 열리는 독서 모임에 이웃들과 함께 나가고 있어요."
+    )
+    english = "I've been going to the evening reading circle of our town library with neighbours."
+    for text, language in ((korean, "ko"), (english, "en")):
+        turn = [Turn("t", (Message("u", "user", text),), (Message("a", "assistant", "네."),))]
+        for cap in (2, 3, 4):
+            made = extractive_summary(turn, cap_tokens=cap, count_tokens=count, language=language)
+            assert made == "", (cap, made)
+        assert "…" in extractive_summary(turn, cap_tokens=9, count_tokens=count, language=language)
+
+
 def test_nothing_gives_nothing() -> None:
     assert extractive_summary([], cap_tokens=50, count_tokens=count) == ""
     assert extractive_summary(turns([(" ", "!!!")]), cap_tokens=50, count_tokens=count) == ""
