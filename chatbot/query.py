@@ -6,12 +6,16 @@ import re
 from collections.abc import Sequence
 
 from chatbot.messages import Turn
+from chatbot.proper_names import korean_names
+from chatbot.query_parts import names_nothing, own_words, parted
+from chatbot.words import patterns
 from retrieval.words import content_terms, lexical_terms
 
 # Words that point at something said before. A question that holds one, or that is too short to
 # stand alone, is completed with the turns before it; any other question is searched as it is.
 _POINTING_EN = re.compile(
     r"\b(this|that|these|those|(?<!are )(?<!is )(?<!were )(?<!was )(?<!be )there|then|ones?"
+    r"|the (first|second|third|fourth|last|next) (option|choice|point|item|part|way|step|method)"
     r"|former|latter|same|above|previous|earlier|again|instead|also|another|others?"
     r"|(?P<person>it|its|they|them|their|theirs|he|him|his|she|her|hers))\b",
     re.IGNORECASE,
@@ -21,11 +25,7 @@ _OPENING_EN = re.compile(
     r"|more|please do)\b",
     re.IGNORECASE,
 )
-_POINTING_KO = re.compile(
-    r"(그것|그거|그게|그건|그걸|그럼|그러면|그런|그렇|거기|그곳|그때|그 |이것|이거|이게|이건|이걸|"
-    r"저것|저거|앞의|앞서|위의|아까|방금|둘 다|첫째|둘째|셋째|첫 번째|두 번째|세 번째|같은|"
-    r"다른|또 )"
-)
+_POINTING_KO = patterns("pointing_ko")
 _OPENING_KO = re.compile(
     r"^\s*(네|예|응|아니|그래|좋아|계속|더|그리고|하지만|그래서|왜|또|그)(\s|요|[.,?!]|$)"
 )
@@ -61,19 +61,29 @@ _NAME = re.compile(r"\b[A-Z][\w'’-]+(?:\s+[A-Z][\w'’-]+)*")
 
 
 def leans_on_earlier_turns(question: str) -> bool:
-    """Whether a question can only be understood together with the turns before it."""
-    few = len(content_terms(question)) < _FEW_TERMS and not _NAME.search(question[1:])
-    opening = _OPENING_EN.search(question) or _OPENING_KO.search(question)
-    short = len(lexical_terms(question)) <= 25
-    pointing = _points_back(question) or _POINTING_KO.search(question)
-    return bool(few or opening or (pointing and short))
+    """Whether a question can only be understood together with the turns before it.
+
+    Thanks, and words that announce another subject, are no part of the question, and one that
+    comes after them needs fewer words to stand alone.
+    """
+    opening, asked = parted(question)
+    few = names_nothing(asked, opening) or (not opening and _has_few_terms(asked))
+    goes_on = _OPENING_EN.search(asked) or _OPENING_KO.search(asked)
+    short = len(lexical_terms(asked)) <= 25
+    pointing = _points_back(asked) or _POINTING_KO.search(asked)
+    return bool(few or goes_on or (pointing and short))
+
+
+def _has_few_terms(question: str) -> bool:
+    return len(content_terms(question)) < _FEW_TERMS and not _NAME.search(question[1:])
 
 
 def is_merely_short(question: str) -> bool:
     """Whether nothing but its few words makes a question lean on earlier turns."""
-    if _OPENING_EN.search(question) or _OPENING_KO.search(question):
+    _, asked = parted(question)
+    if _OPENING_EN.search(asked) or _OPENING_KO.search(asked):
         return False
-    return not (_POINTING_EN.search(question) or _POINTING_KO.search(question))
+    return not (_POINTING_EN.search(asked) or _POINTING_KO.search(asked) or not own_words(asked))
 
 
 def _points_back(question: str) -> bool:
@@ -108,7 +118,8 @@ def _borrowed(question: str, turns: Sequence[Turn]) -> list[str]:
     """Words that the question lacks, from the newest source on."""
     known = content_terms(question)
     words: list[str] = []
-    first_names = _NAME.findall(turns[-1].reply[:400])
+    reply = turns[-1].reply[:400]
+    first_names = [*_NAME.findall(reply), *korean_names(reply)]
     for source in [*_sources(turns), " ".join(first_names)]:
         for word in re.findall(r"\w[\w'’-]*", source):
             terms = content_terms(word)
