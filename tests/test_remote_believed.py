@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 from peer_server import Peer
-from remote_rig import prompt_of, remote_engine
+from remote_rig import WHOLE, Liar, a_model, piece, prompt_of, remote_engine
 
 from chatbot.chat import Chat
 from chatbot.chat_events import TurnDone
 from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.remote import RemoteEngine
-from chatbot.engine.remote_believed import least_tokens, may_have, most_tokens
+from chatbot.engine.remote_believed import is_believable, least_tokens, may_have, most_tokens
+from chatbot.engine.remote_probe import sample_prompt
 from chatbot.errors import TokenizerError
 from chatbot.settings import Settings
 from chatbot.store import Store
+from chatbot.ui.i18n import notice_text
 from chatbot.ui.sentences import in_language
 
 KINDS = ("vLLM", "llama.cpp")
@@ -135,3 +137,67 @@ def test_what_vocabularies_take_is_within_the_limits(text: str) -> None:
 def test_a_text_of_words_has_more_than_a_few_tokens() -> None:
     assert not may_have(ASKED, 1) and not may_have("등대는 어디에 있나요 " * 30, 29)
     assert not may_have("가" * 3000, 3) and not may_have("a", 100)
+
+
+def said(liar: Liar, engine: RemoteEngine, told: int, system: str, done: int = 2) -> Finished:
+    usage = {"prompt_tokens": told, "completion_tokens": done}
+    liar.streams = lambda: iter(
+        [piece("one two three four five six", "stop"), {"choices": [], "usage": usage}]
+    )
+    prompt = prompt_of(engine, "Hello?", system)
+    *_, last = engine.generate(prompt, SamplingParams(max_tokens=20))
+    assert isinstance(last, Finished)
+    return last
+
+
+@pytest.mark.parametrize("told", [1, 2, 4, 2049, 5000, 999_999, (1 << 31) - 1])
+def test_a_count_of_the_prompt_that_cannot_be_is_not_taken(told: int) -> None:
+    with a_model() as liar:
+        engine = remote_engine(liar.url)
+        system = "Answer the last message of the user, briefly and in its language."
+        last = said(liar, engine, told, system)
+        counted = len(prompt_of(engine, "Hello?", system))
+        assert (last.usage.prompt_tokens, last.usage.completion_tokens) == (counted, 2)
+        (notice,) = last.notices
+        assert (notice.code, notice.values) == (
+            "remote_count_odd",
+            {"told": told, "counted": counted},
+        )
+        assert notice_text("en", notice).replace(",", "") == notice.text.replace(",", "")
+        assert "토큰" in notice_text("ko", notice)
+        assert said(liar, engine, told=17, system=system).usage.prompt_tokens == 17
+        assert said(liar, engine, 17, system, done=1).usage.completion_tokens > 2
+        engine.close()
+
+
+@pytest.mark.parametrize("kind", ["vLLM", "text", "messages"])
+def test_an_exact_count_is_not_given_up_for_one_that_cannot_be(tmp_path: Path, kind: str) -> None:
+    peer = Peer(kind, tmp_path / "peer")
+    engine = remote_engine(peer.url)
+    right, was = peer._usage, engine.info.details["estimated"]
+    for told in (1, 999_999) if was else (1, 5, 999_999):
+        wrong = {"usage": {"prompt_tokens": told, "completion_tokens": 1}}
+        peer._usage = lambda ids, said, wrong=wrong: wrong  # type: ignore[method-assign, misc]
+        *_, last = engine.generate(prompt_of(engine, "Hello?"), SamplingParams(max_tokens=3))
+        assert isinstance(last, Finished)
+        assert [notice.code for notice in last.notices] == ["remote_count_odd"]
+        assert engine.info.details["estimated"] is was
+    peer._usage = right  # type: ignore[method-assign]
+    way = engine._way
+    for ids in (sample_prompt(way), prompt_of(engine, "="), prompt_of(engine, "가나 " * 99)):
+        counted = len(ids)
+        assert all(is_believable(n, ids, way) for n in (counted, counted + 1, counted - 1))
+    engine.close()
+    peer.stop()
+
+
+@pytest.mark.parametrize("told", [1, 999_999])
+def test_a_server_that_always_lies_about_counts_is_one_that_tells_none(told: int) -> None:
+    with a_model() as liar:
+        plain = remote_engine(liar.url)
+        liar.says["/v1/chat/completions"] = {**WHOLE, "usage": {"prompt_tokens": told}}
+        engine = remote_engine(liar.url)
+        assert engine.tokenizer.chat_format == plain.tokenizer.chat_format
+        assert len(engine.tokenizer.encode(ASKED)) == len(plain.tokenizer.encode(ASKED))
+        plain.close()
+        engine.close()

@@ -41,9 +41,21 @@ def ending_notices(reason: str | None, text: str) -> list[Notice]:
     return []
 
 
-def count_notices(told: int, cached: int, counted: int, *, estimated: bool) -> list[Notice]:
-    """Where the server's count of the prompt, `told`, or of what was cached contradicts ours."""
+def count_notices(
+    told: int | None, cached: int, counted: int, *, estimated: bool, odd: int | None
+) -> list[Notice]:
+    """Where the server's count of the prompt, `told`, or of what was cached contradicts ours.
+
+    `odd` is a count that cannot be.
+    """
     notices = []
+    if odd is not None:
+        text = (
+            f"The server says that the prompt has {odd} tokens, which cannot be; the {counted} "
+            "that were counted here are taken."
+        )
+        notices.append(Notice("remote_count_odd", text, {"told": odd, "counted": counted}))
+    told = counted if told is None else told
     if told != counted and not estimated:
         text = (
             f"The server counts {told} tokens in the prompt where {counted} were counted here; "

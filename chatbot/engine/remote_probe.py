@@ -10,6 +10,7 @@ import openai
 
 from chatbot.engine.base import SamplingParams
 from chatbot.engine.chat_format import assemble_ids
+from chatbot.engine.remote_believed import is_believable
 from chatbot.engine.remote_chunk import token_count
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.remote_requests import Way, request_fields
@@ -36,7 +37,8 @@ class Prober:
         self._facts = facts
 
     def reported_tokens(self, way: Way, prompt_ids: Sequence[int]) -> int | None:
-        """Tokens of the prompt as the server counts them; None where it does not tell.
+        """Tokens of the prompt as the server counts them; None where it does not tell, or tells
+        what cannot be.
 
         Raises RemoteError.
         """
@@ -51,7 +53,9 @@ class Prober:
         except (openai.APIError, ValueError) as error:
             raise self._client.typed(error, model=self._facts.model) from error
         usage = getattr(answer, "usage", None)  # what is no JSON comes as a string
-        return token_count(getattr(usage, "prompt_tokens", None)) or None
+        told = token_count(getattr(usage, "prompt_tokens", None)) or 0
+        window = self._facts.context_tokens
+        return told if is_believable(told, prompt_ids, way, window_tokens=window) else None
 
     def difference(self, way: Way) -> int | None:
         """What the server counts more than we do, in a prompt of everything; None: not to be had.

@@ -16,6 +16,7 @@ import openai
 
 from chatbot.engine.base import EngineEvent, Finished, Prefilled, SamplingParams, TextDelta
 from chatbot.engine.memory_meter import idle_figures
+from chatbot.engine.remote_believed import is_believable, least_tokens
 from chatbot.engine.remote_chunk import Chunk
 from chatbot.engine.remote_client import RemoteClient
 from chatbot.engine.remote_endings import check_ending, count_notices, ending_notices, is_length
@@ -87,6 +88,7 @@ class RemoteReply:
         self._asks_usage = True
         self._asked_why = False
         self._endings: list[Notice] = []
+        self._odd_count: int | None = None
         self._read = _Read(time.perf_counter())
         self.reported_tokens: int | None = None
         """Tokens of the prompt by the server's count, once it has told."""
@@ -136,7 +138,10 @@ class RemoteReply:
                 raise no_stream(self._client.shown, str(error)) from error
             except (openai.OpenAIError, httpx.HTTPError, OSError, ValueError) as error:
                 yield from self._flush(matcher)
-                raise self._typed(error, stream.opened) from error
+                came, model = bool(self._read.parts), self._facts.model
+                raise self._client.typed(
+                    error, model=model, began=stream.opened, text_came=came
+                ) from error
         yield from self._flush(matcher)
         yield self._finished(self._ending(matcher))
 
@@ -182,41 +187,40 @@ class RemoteReply:
         elif chunk.text:
             read.token_ids = None
         if chunk.prompt_tokens is not None:
-            read.last = chunk
-            self.reported_tokens = chunk.prompt_tokens
+            self._take_counts(chunk, chunk.prompt_tokens)
         elif chunk.cached_tokens is not None:
             read.last = replace(read.last, cached_tokens=chunk.cached_tokens)
+
+    def _take_counts(self, chunk: Chunk, told: int) -> None:
+        window = self._facts.context_tokens
+        if is_believable(told, self._prompt, self._way, window_tokens=window):
+            self._read.last, self.reported_tokens = chunk, told
+        else:
+            self._read.last, self._odd_count = replace(chunk, prompt_tokens=None), told
 
     def _flush(self, matcher: StopMatcher) -> Generator[EngineEvent]:
         if rest := matcher.flush():
             self._read.parts.append(rest)
             yield TextDelta(rest)
 
-    def _typed(self, error: Exception, opened: bool) -> RemoteError:
-        came = bool(self._read.parts)
-        return self._client.typed(error, model=self._facts.model, began=opened, text_came=came)
-
     def _learn_why(self) -> None:
-        """Some servers break a stream off where they refuse a prompt: ask once more without one.
-
-        Raises RemoteError with the reason, if there is one.
-        """
-        if self._asked_why:
-            return
-        self._asked_why = True
-        Prober(self._client, self._facts).reported_tokens(self._way, self._prompt)
+        """Ask once without a stream, since some servers break one off where they refuse a prompt.
+        Raises RemoteError with the reason, if there is one."""
+        if not self._asked_why:
+            self._asked_why = True
+            Prober(self._client, self._facts).reported_tokens(self._way, self._prompt)
 
     def _finished(self, finish: Finish) -> Finished:
         read, now = self._read, time.perf_counter()
         ids = self._ids(read)
         first = read.first or now
         prompt_tokens = read.last.prompt_tokens or len(self._prompt)
-        said = read.last.completion_tokens or 0
+        said, fewest = read.last.completion_tokens or 0, max(1, least_tokens(read.text))
         usage = Usage(
             prompt_tokens=prompt_tokens,
             cached_tokens=min(read.last.cached_tokens or 0, prompt_tokens),
-            # What is beyond the limit that the server was given cannot be.
-            completion_tokens=said if 0 < said <= self._params.max_tokens else len(ids),
+            # What is beyond the limit that the server was given cannot be, nor less than words.
+            completion_tokens=said if fewest <= said <= self._params.max_tokens else len(ids),
             prefill_s=first - read.started,
             decode_s=now - first,
             memory=own_figures(),
@@ -242,5 +246,5 @@ class RemoteReply:
             text = f"The server was not ready; it was asked {self._tries + 1} times."
             notices.append(Notice("remote_asked_again", text, {"times": self._tries + 1}))
         counted, cached = len(self._prompt), self._read.last.cached_tokens or 0
-        told = counted if self.reported_tokens is None else self.reported_tokens
-        return (*notices, *count_notices(told, cached, counted, estimated=self._way.estimated))
+        told, odd, estimated = self.reported_tokens, self._odd_count, self._way.estimated
+        return (*notices, *count_notices(told, cached, counted, estimated=estimated, odd=odd))
