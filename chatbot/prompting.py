@@ -141,9 +141,8 @@ class PromptBuilder:
         if self._fits(question, system_text, budget):
             return True
         if not self._may_shorten(question, system_text, language, budget):
-            system = self.encoder.system(system_text).segment.tokens
-            asked = self.encoder.question(question).segment.tokens
-            check_required(budget, Candidates(system, asked))
+            system, asked = self.encoder.system(system_text), self.encoder.question(question)
+            check_required(budget, Candidates(system.segment.tokens, asked.segment.tokens))
         return False
 
     def language_of(self, conversation: Conversation, question: str) -> Language:

@@ -85,6 +85,18 @@ def test_a_reply_is_stored_once_the_database_is_back_without_another_question(
     until(lambda: not threads())
 
 
+def test_a_reply_whose_turn_was_removed_meanwhile_is_no_longer_tried(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(rig.store, "finish_turn", Keeper().finish_turn)
+        removed = rig.ask("One?")
+        rig.store.drop_turns_from(rig.id, removed.id)
+    until(lambda: not threads())
+    rig.ask("Two?")
+    assert [turn.question for turn in rig.now.turns] == ["Two?"]
+
+
 def test_they_are_stored_in_their_order_and_what_was_removed_keeps_none_back() -> None:
     keeper = Keeper("b")
     waiting = Unsaved(keeper)
