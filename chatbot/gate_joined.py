@@ -25,6 +25,7 @@ from chatbot.gate_replaced import (
 from chatbot.gate_roles import of_the_assistant, swapped_roles
 from chatbot.gate_strength import of_other_amount, of_other_state
 from chatbot.gate_traits import traits_reversed
+from chatbot.gate_ways import from_and_to, opposite_verbs, other_way
 
 _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("turned round", turned_round),
@@ -33,6 +34,9 @@ _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("turned round", feelings_reversed),
     ("turned round", excluded),
     ("turned round", traits_reversed),
+    ("turned round", from_and_to),
+    ("turned round", other_way),
+    ("turned round", opposite_verbs),
     ("exchanged", exchanged),
     ("exchanged", reversed_preferences),
     ("exchanged", out_of_place),
