@@ -69,7 +69,7 @@ def as_markdown(conversation: Conversation, language: str = "en") -> str:
         if moment:
             lines.append(f"- {labels[name]}: {moment}")
     if conversation.system_text:
-        lines += ["", f"## {labels['system']}", "", marked(conversation.system_text)]
+        lines += ["", f"## {labels['system']}", "", marked(conversation.system_text, is_head=True)]
     if conversation.summary:
         lines += _summary(conversation.summary, labels)
     for number, turn in enumerate(conversation.turns, start=1):
@@ -93,7 +93,7 @@ def _summary(summary: RollingSummary, labels: dict[str, str]) -> Iterator[str]:
         heading = labels["summary"] if summary.covers else labels["own"]
         yield from ("", f"## {heading.format(covers=summary.covers)}", "")
         yield f"*{labels[summary.origin]}, {summary.created}*"
-        yield from ("", marked(summary.text))
+        yield from ("", marked(summary.text, is_head=True))
     if summary.facts:
         yield from ("", f"## {labels['facts']}", "")
         yield from (_fact(fact, labels) for fact in summary.facts)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from chatbot.errors import InputError
 from chatbot.markdown_form import (
     ANSWERS,
     NOTE,
+    SECTION,
     SELF,
     Heading,
     is_marked,
@@ -26,6 +28,8 @@ from chatbot.records import new_id
 from chatbot.written_times import read_time
 
 _HEADING = re.compile(r"^## (\d+)\. (.+?)(?:, (\d{4}-\d\d-\d\d[^`]*?))? `([^`]+)`$")
+_ID = re.compile(r"^- id: `(.+)`$")
+_BEGUN = re.compile(r"^- (?:Begun|시작): (.+)$")
 _OTHER = re.compile(r"^(?:No reply|답변 없음) \([a-z]+\)\.$")
 _SOURCES = re.compile(r"^\*\*(?:Sources|출처)\*\*$")
 
@@ -52,7 +56,8 @@ def looks_like_chat(text: str) -> bool:
 
 
 def parse_markdown(text: str) -> Conversation:
-    """The messages with their ids and times; what was remembered of them is made afresh.
+    """The messages with their ids and times, and the chat's own id and instructions. What was
+    remembered of them is made afresh: `not_read` says so.
 
     Raises InputError for a text without messages in our form.
     """
@@ -61,7 +66,42 @@ def parse_markdown(text: str) -> Conversation:
     messages = _marked(lines) if is_marked(lines) else _unmarked(lines)
     if not messages:
         raise InputError("there is no message in it; only Markdown that was saved here is read.")
-    return Conversation(new_id(), title, _turns(messages))
+    head = _head(lines)
+    own_id = next((found[1] for line in head if (found := _ID.match(line))), "")
+    begun = next((found[1] for line in head if (found := _BEGUN.match(line))), None)
+    return Conversation(
+        own_id or new_id(),
+        title,
+        _turns(messages),
+        system_text=_system_text(head) if is_marked(lines) else None,
+        created=read_time(begun) or "",
+    )
+
+
+def not_read(text: str) -> tuple[str, ...]:
+    """Sentences on what of a saved chat `parse_markdown` does not take over."""
+    found = (SECTION.match(line) for line in _head(lines_of(text)))
+    if not any(section and not section["system"] for section in found):
+        return ()
+    return ("The summary and the facts are made afresh; a chat saved as JSON keeps them.",)
+
+
+def _head(lines: Sequence[str]) -> list[str]:
+    """What stands before the first message."""
+    return list(takewhile(lambda line: not _HEADING.match(line) and not read_heading(line), lines))
+
+
+def _system_text(head: Sequence[str]) -> str | None:
+    part: list[str] | None = None
+    for line in head:
+        section = SECTION.match(line)
+        if section and part is not None:
+            break
+        if section and section["system"]:
+            part = []
+        elif part is not None:
+            part.append(unmarked(line, is_head=True))
+    return None if part is None else "\n".join(_inner(part))
 
 
 def _marked(lines: Sequence[str]) -> list[tuple[int, Message]]:
@@ -84,9 +124,14 @@ def _marked(lines: Sequence[str]) -> list[tuple[int, Message]]:
 
 def _content(part: Sequence[str]) -> str:
     """A message out of its lines, of which the export added an empty one at either end."""
+    return "\n".join(unmarked(line) for line in _inner(part))
+
+
+def _inner(part: Sequence[str]) -> Sequence[str]:
+    """Lines without the empty one that the export added at either end."""
     first = 1 if part and not part[0] else 0
     last = len(part) - (1 if len(part) > first and not part[-1] else 0)
-    return "\n".join(unmarked(line) for line in part[first:last])
+    return part[first:last]
 
 
 def _unmarked(lines: Sequence[str]) -> list[tuple[int, Message]]:

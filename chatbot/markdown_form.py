@@ -26,6 +26,11 @@ _NOTE = (
 )
 NOTE = re.compile(f"^(?:{_NOTE})")
 """What the export adds behind the messages of a turn."""
+SECTION = re.compile(
+    r"^## (?:(?P<system>Instructions|지시)"
+    r"|Summary of turns 1 to \d+|1~\d+번째 차례의 요약|Notes|메모|Facts|사실)$"
+)
+"""The headings of what stands before the first message."""
 _HEADING = re.compile(
     rf"^## (\d+)\. ({'|'.join((*ANSWERS, *SELF))})(?: \((.*)\))?(?:, ([^)`]*))? `([^`]*)`$"
 )
@@ -44,14 +49,19 @@ class Heading:
     id: str
 
 
-def marked(text: str) -> str:
-    """The text with a backslash before every line that reads like one of the frame."""
-    return "\n".join("\\" + s if _MARKED.match(s) else s for s in text.split("\n"))
+def marked(text: str, *, is_head: bool = False) -> str:
+    """The text with a backslash before every line that reads like one of the frame. `is_head` is
+    for what stands before the first message: in a message, such a heading is not mistaken."""
+    return "\n".join("\\" + s if _reads_like_frame(s, is_head) else s for s in text.split("\n"))
 
 
-def unmarked(line: str) -> str:
+def unmarked(line: str, *, is_head: bool = False) -> str:
     """A line as it was before `marked`."""
-    return line[1:] if line.startswith("\\") and _MARKED.match(line) else line
+    return line[1:] if line.startswith("\\") and _reads_like_frame(line, is_head) else line
+
+
+def _reads_like_frame(line: str, is_head: bool) -> bool:
+    return bool(_MARKED.match(line) or (is_head and SECTION.match(line.lstrip("\\"))))
 
 
 def coded(word: str) -> str:

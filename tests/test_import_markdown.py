@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from chatbot.errors import InputError
 from chatbot.export_markdown import as_markdown
-from chatbot.import_markdown import looks_like_chat, parse_markdown
+from chatbot.import_markdown import looks_like_chat, not_read, parse_markdown
 from chatbot.messages import (
     Conversation,
+    Fact,
     FoldDecision,
     Message,
     Role,
+    RollingSummary,
     Turn,
 )
 from chatbot.ui.chat_files import read_chats
@@ -64,6 +66,7 @@ LINES = (
     "## 2. You `m9` ", "## 2. You `m9`",
     "\\## 1. Assistant `a`", "\\\\**Sources**", "## How the summary came to be", "- form: 2",
     "## 요약이 만들어진 과정", "## 1. First", "# Title", "\ufeff",
+    "## Facts", "\\## Facts", "## Instructions", "## 1~3번째 차례의 요약", "- id: `x`", "## 메모",
 )  # fmt: skip
 ENDS = st.sampled_from(("\n", "\n\n", "\r\n", "\r", "\u2028", "\x0b", "\x85", "\x0c"))
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0")
@@ -112,6 +115,20 @@ def test_odd_chats_come_back_letter_by_letter(chat: Conversation, language: str)
     assert [(t.user, t.assistant) for t in back.turns] == [
         (t.user, t.assistant) for t in chat.turns
     ]
+    assert (back.id, back.system_text) == ("c", chat.system_text or None)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_its_id_its_beginning_and_its_instructions_come_back_and_the_rest_is_told(
+    language: str,
+) -> None:
+    own = "Be brief.\n\n## Facts\n\n- none"
+    whole = Conversation("c `1`", "T", (turn(1),), system_text=own, created="2026-01-02")
+    for summary in (None, RollingSummary("S\n## Notes", 1, 1, (Fact("x", "t1", "u1"),))):
+        saved = as_markdown(replace(whole, summary=summary), language)
+        back = parse_markdown(saved)
+        assert (back.id, back.created, back.system_text) == ("c `1`", "2026-01-02", own)
+        assert bool(not_read(saved)) == (summary is not None)
 
 
 def test_a_file_that_another_program_gave_other_ends_of_lines_is_read() -> None:

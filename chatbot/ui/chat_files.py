@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chatbot.errors import InputError
 from chatbot.import_chatgpt import ChatFile
-from chatbot.import_markdown import looks_like_chat, parse_markdown
+from chatbot.import_markdown import looks_like_chat, not_read, parse_markdown
 from chatbot.interchange import read_conversations
 from chatbot.ui.inbox import Waiting
 
@@ -16,15 +16,19 @@ def read_chats(file: Waiting) -> ChatFile:
     Raises InputError with a sentence that does not name the file.
     """
     if file.name.lower().endswith((".md", ".markdown", ".txt")):
-        return ChatFile((parse_markdown(_text_of(file)),))
+        return _saved_here(_text_of(file))
     try:
         return read_conversations(file.path)
     except InputError as error:
         text = _text_of(file)
         if looks_like_chat(text):
-            return ChatFile((parse_markdown(text),))
+            return _saved_here(text)
         # The file lies under a name that means nothing to a person.
         raise InputError(str(error).removeprefix(f"{file.path}: ")) from error
+
+
+def _saved_here(text: str) -> ChatFile:
+    return ChatFile((parse_markdown(text),), changed=not_read(text))
 
 
 def _text_of(file: Waiting) -> str:
