@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peer_server import Peer
+from peer_server import Fault, Peer
 from remote_rig import WHOLE, Liar, a_model, piece, prompt_of, remote_engine
 
 from chatbot.chat import Chat
@@ -17,7 +17,7 @@ from chatbot.engine.base import Finished, SamplingParams
 from chatbot.engine.remote import RemoteEngine
 from chatbot.engine.remote_believed import is_believable, least_tokens, may_have, most_tokens
 from chatbot.engine.remote_probe import sample_prompt
-from chatbot.errors import TokenizerError
+from chatbot.errors import RemoteError, TokenizerError
 from chatbot.settings import Settings
 from chatbot.store import Store
 from chatbot.ui.i18n import notice_text
@@ -88,6 +88,21 @@ def test_a_chat_goes_on_after_the_server_lied_once(
     assert ASKED in peer.text(peer.requests[-1]["prompt"])
     chat.close()
     store.close()
+
+
+def test_ids_that_the_server_does_not_take_are_asked_for_anew(
+    shared: tuple[Peer, RemoteEngine],
+) -> None:
+    peer, engine = shared
+    text = f"{ASKED} (once)"
+    peer.tokens_said = lambda ids: truth([5000] * len(ids))  # may be, but is in no vocabulary here
+    prompt = prompt_of(engine, text)
+    peer.tokens_said = truth
+    assert engine.tokenizer.encode(text)[0] == 5000
+    peer.faults = [Fault(400, "Token id 5000 is out of vocabulary")]
+    with pytest.raises(RemoteError, match="out of vocabulary"):
+        list(engine.generate(prompt, SamplingParams(max_tokens=40)))
+    assert engine.tokenizer.decode(engine.tokenizer.encode(text)) == text
 
 
 def test_a_whole_reply_stays_one_when_it_can_not_be_counted(

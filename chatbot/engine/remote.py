@@ -28,9 +28,10 @@ from chatbot.engine.remote_probe import Prober, settled
 from chatbot.engine.remote_reply import RemoteReply, own_figures
 from chatbot.engine.remote_requests import Way
 from chatbot.engine.remote_server import ServerFacts, look_at
+from chatbot.engine.remote_vocabulary import ServerTokenizer
 from chatbot.engine.remote_watch import ServerWatch
 from chatbot.engine.remote_ways import choose_way
-from chatbot.errors import EngineError, InputError, PromptTooLongError, SettingsError
+from chatbot.errors import EngineError, InputError, PromptTooLongError, RemoteError, SettingsError
 from chatbot.messages import MemoryFigures, Usage
 from chatbot.settings import Settings
 
@@ -170,6 +171,11 @@ class RemoteEngine:
         except PromptTooLongError as error:
             if 0 < error.limit_tokens < self._window_tokens:
                 self._window_tokens = error.limit_tokens
+            raise
+        except RemoteError:
+            # It may be that it does not know ids that it told itself, and they are kept.
+            if isinstance(self._way.tokenizer, ServerTokenizer):
+                self._way.tokenizer.forget()
             raise
         finally:
             self._compare(len(prompt), reply.reported_tokens)

@@ -128,7 +128,7 @@ class ServerTokenizer:
         """Raises TemplateUnusableError where the server tells no chat template."""
         self.name = name
         self._vocabulary = vocabulary
-        self.encode = cached(lambda text: vocabulary.ids(text, control=False) if text else ())
+        self.forget()
         template = vocabulary.template()
         if template is None:
             raise TemplateUnusableError("the server tells no chat template")
@@ -147,6 +147,11 @@ class ServerTokenizer:
             named_tokens={},
         )
         self.control_ids = frozenset(self.control_texts.values()) | self.chat_format.stop_ids
+
+    def forget(self) -> None:
+        """Ask the server anew for every text: it does not take what it had told."""
+        vocabulary = self._vocabulary
+        self.encode = cached(lambda text: vocabulary.ids(text, control=False) if text else ())
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """See `ChatTokenizer.decode`."""
