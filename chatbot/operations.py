@@ -14,6 +14,7 @@ from chatbot.errors import SettingsError, StoreError
 from chatbot.services import Services
 from chatbot.settings import Settings
 from retrieval.milvus_index import MilvusIndex
+from retrieval.missing import needs_package
 
 DOCUMENTS = "documents"
 """Without Milvus, replies are made all the same, and say that they know no documents."""
@@ -61,11 +62,7 @@ def check_settings(settings: Settings) -> None:
     if settings.metrics_token is None:
         return
     if importlib.util.find_spec("prometheus_client") is None:
-        message = (
-            "metrics_token needs the package prometheus-client; run 'python -m pip install "
-            "-r requirements-team.txt'."
-        )
-        raise SettingsError(message)
+        raise SettingsError(needs_package("--metrics-token", "prometheus-client"))
 
 
 def may_read_metrics(settings: Settings, authorization: str) -> bool:

@@ -22,6 +22,7 @@ from retrieval.chunk_store import ChunkStore
 from retrieval.embed import Embedder, SentenceTransformerEmbedder
 from retrieval.load import LoadLimits
 from retrieval.milvus_index import open_milvus_index
+from retrieval.missing import needs_package
 from retrieval.pipeline import Library
 from retrieval.rerank import CrossEncoderReranker, Reranker
 from retrieval.slow_imports import SLOW_IMPORTS
@@ -86,10 +87,7 @@ def _connected(settings: Settings, handle: LoadHandle) -> Engine:
         with SLOW_IMPORTS:
             from chatbot.engine.remote import connect
     except ModuleNotFoundError as error:
-        raise ModelError(
-            f"--engine-url needs the package {error.name}; run: pip install -r "
-            "requirements-team.txt"
-        ) from error
+        raise ModelError(needs_package("--engine-url", str(error.name))) from error
     return connect(settings, handle)
 
 

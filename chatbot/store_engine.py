@@ -57,7 +57,7 @@ def open_engine(location: Location, make_tables: MakeTables | None = None) -> sa
     try:
         return open_postgres(url, where)
     except (NoSuchModuleError, ModuleNotFoundError) as error:
-        message = f"{where} needs a driver that is not installed ({error}); install it with pip."
+        message = f"{where} names a driver that is not there ({error}); use postgresql://..."
         raise StoreError(message) from error
 
 

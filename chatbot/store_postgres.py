@@ -11,6 +11,7 @@ import importlib.util
 import sqlalchemy as sa
 
 from chatbot.errors import StoreError
+from retrieval.missing import needs_package
 
 CONNECT_TIMEOUT_S = 10
 LOCK_TIMEOUT_S = 15.0
@@ -32,11 +33,7 @@ def open_postgres(url: sa.URL, where: str) -> sa.Engine:
         message = f"{where} is of a kind for which there is no driver; use postgresql://..."
         raise StoreError(message)
     if url.get_driver_name() == "psycopg" and importlib.util.find_spec("psycopg") is None:
-        message = (
-            f"{where} needs a driver that is not installed; run 'python -m pip install "
-            "-r requirements-team.txt'."
-        )
-        raise StoreError(message)
+        raise StoreError(needs_package(where, "psycopg"))
     own = url.query.get("options", "")
     options = {
         "lock_timeout": round(LOCK_TIMEOUT_S * 1000),

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError, InterfaceError, OperationalError, SQLA
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from retrieval.catalogue_tables import COUNTERS, META
+from retrieval.missing import needs_package
 from retrieval.types import IndexAwayError, RetrievalError
 
 BUSY_S = 30.0
@@ -112,8 +113,7 @@ def _engine(location: Path | str) -> tuple[sa.Engine, str]:
         shown = url.set(query={}).render_as_string(hide_password=True)
         where = f"The list of documents in {shown}"
         if importlib.util.find_spec("psycopg") is None and "psycopg" in url.drivername:
-            message = f"{where} needs a driver: pip install -r requirements-team.txt"
-            raise RetrievalError(message)
+            raise RetrievalError(needs_package(where, "psycopg"))
     if url.get_backend_name() == "sqlite":
         return _sqlite(url), where
     engine = sa.create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": CONNECT_S})

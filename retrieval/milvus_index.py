@@ -76,7 +76,8 @@ class MilvusIndex(MilvusSearch):
         try:
             self._collections.prepare()
         except RetrievalError as error:
-            if self._place.link.address.is_file:
+            missing = isinstance(error.__cause__, ImportError)  # which no waiting brings
+            if missing or self._place.link.address.is_file:
                 raise
             _LOG.warning("%s", error)
         else:

@@ -1,15 +1,12 @@
 """The way to a Milvus server or file: address, connection, failures as sentences. Knows no
 collection.
 
-`pymilvus` takes a second to import, so that is done at the first connection. On import it would
-read a `.env` file and print its log with tracebacks; both are kept from it here. It sends nothing
-to anybody but the server of the address.
+`pymilvus` takes a second to import, so that is done at the first connection. It sends nothing to
+anybody but the server of the address.
 """
 
 from __future__ import annotations
 
-import logging
-import os
 import threading
 import time
 from collections import Counter
@@ -19,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from retrieval.slow_imports import SLOW_IMPORTS
+from retrieval.milvus_import import import_milvus
 from retrieval.types import IndexAwayError, RetrievalError
 
 FILE_SUFFIX = ".db"
@@ -34,10 +31,6 @@ REST_S = 5.0
 T = TypeVar("T")
 # milvus-lite hangs up on who asks every ten seconds whether it is still there.
 _FILE_CHANNEL = {"grpc.keepalive_time_ms": 3_600_000, "grpc.enable_http_proxy": 0}
-_LOUD = (
-    *("pymilvus", "pymilvus.milvus_client", "pymilvus.bulk_writer", "milvus_lite"),
-    "grpc._server",  # of milvus-lite, for each call that it does not know
-)
 _files_in_use: Counter[str] = Counter()
 """One server thread serves all who use a file in this process; the last one ends it."""
 _files_lock = threading.Lock()
@@ -159,7 +152,7 @@ def away_sentence(address: Address) -> str:
 
 
 def _open(address: Address) -> Any:
-    MilvusClient, MilvusException = _pymilvus()
+    MilvusClient, MilvusException = import_milvus(for_file=address.is_file)
     if address.is_file:
         _hold_file(address)
     try:
@@ -182,29 +175,6 @@ def _open(address: Address) -> Any:
             f"The vector file {address.shown} cannot be opened: another process has it open, or "
             "it is damaged. For several processes, give --vector-url the address of a server."
         ) from error
-
-
-def _pymilvus() -> tuple[Any, Any]:
-    """The client and its error, imported without a `.env` file and without its own log."""
-    with SLOW_IMPORTS:
-        before = os.environ.get("PYTHON_DOTENV_DISABLED")
-        os.environ["PYTHON_DOTENV_DISABLED"] = "1"
-        try:
-            from pymilvus import MilvusClient, MilvusException
-        except ImportError as error:
-            message = "--vector-url needs pymilvus: pip install -r requirements-team.txt"
-            raise RetrievalError(message) from error
-        finally:
-            if before is None:
-                del os.environ["PYTHON_DOTENV_DISABLED"]
-            else:
-                os.environ["PYTHON_DOTENV_DISABLED"] = before
-        for name in _LOUD:
-            logger = logging.getLogger(name)
-            logger.handlers.clear()
-            logger.propagate = True
-            logger.setLevel(logging.CRITICAL)  # what it says is raised, too
-    return MilvusClient, MilvusException
 
 
 def _hold_file(address: Address) -> None:

@@ -16,13 +16,15 @@ PACKAGES = ("chatbot", "retrieval", "prompts")
 
 # A stage may import itself and those before it.
 RETRIEVAL_ORDER = (
-    "types", "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
+    "types", "missing",
+    "slow_imports", "words", "sentences", "structure", "loaders", "load", "cleaning",
     "clean", "chunk", "model_source", "embed", "windows", "claims", "chunk_store", "exchange",
     "sketches", "vectors", "database", "frequencies", "tables", "term_renewal", "stored",
     "keywords", "index_exchange", "index", "bm25",
     "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
-    "milvus_link", "milvus_tables", "milvus_collections", "milvus_presence", "milvus_search",
-    "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move", "rerank",
+    "milvus_import", "milvus_link", "milvus_tables", "milvus_collections", "milvus_presence",
+    "milvus_search", "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move",
+    "rerank",
     "units", "narrow", "context", "number_words", "unit_words", "calendar_words", "values",
     "places", "statements", "bindings", "dates", "subjects", "polarity", "align", "picture",
     "unpack", "files",
@@ -46,7 +48,7 @@ ALLOWED: dict[str, tuple[str, ...] | None] = {
     "chatbot.settings": ("chatbot.errors", "chatbot.saved_settings", *SETTING_PARTS),
     "chatbot.budget": ("chatbot.errors",),
     "chatbot.records": ("chatbot.errors", "chatbot.messages", "retrieval.types"),
-    "chatbot.store_": (*DATA, "chatbot.titles"),
+    "chatbot.store_": (*DATA, "chatbot.titles", "retrieval.missing"),
     "chatbot.store": (*DATA, "chatbot.store_", "chatbot.titles"),
     "chatbot.engine": (*DATA, "chatbot.loopback", "chatbot.settings", "chatbot.words", "prompts"),
     "chatbot.loopback": (),

@@ -368,7 +368,7 @@ def test_importing_the_client_changes_nothing_else(tmp_path: Path) -> None:
     code = (
         "import asyncio, logging, os, sys, threading\n"
         "before = (dict(os.environ), list(logging.root.handlers), logging.root.level)\n"
-        "from retrieval.milvus_link import _pymilvus\n_pymilvus()\n"
+        "from retrieval.milvus_import import import_milvus\nimport_milvus()\n"
         "assert before == (dict(os.environ), list(logging.root.handlers), logging.root.level)\n"
         "assert threading.active_count() == 1\n"
         "assert not logging.getLogger('pymilvus').handlers\n"
