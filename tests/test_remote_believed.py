@@ -165,24 +165,35 @@ def said(liar: Liar, engine: RemoteEngine, told: int, system: str, done: int = 2
     return last
 
 
-@pytest.mark.parametrize("told", [1, 2, 4, 2049, 5000, 999_999, (1 << 31) - 1])
-def test_a_count_of_the_prompt_that_cannot_be_is_not_taken(told: int) -> None:
+SYSTEM = "Answer the last message of the user, briefly and in its language."
+
+
+@pytest.fixture(scope="module")
+def lied_to() -> Iterator[tuple[Liar, RemoteEngine]]:
     with a_model() as liar:
         engine = remote_engine(liar.url)
-        system = "Answer the last message of the user, briefly and in its language."
-        last = said(liar, engine, told, system)
-        counted = len(prompt_of(engine, "Hello?", system))
-        assert (last.usage.prompt_tokens, last.usage.completion_tokens) == (counted, 2)
-        (notice,) = last.notices
-        assert (notice.code, notice.values) == (
-            "remote_count_odd",
-            {"told": told, "counted": counted},
-        )
-        assert notice_text("en", notice).replace(",", "") == notice.text.replace(",", "")
-        assert "토큰" in notice_text("ko", notice)
-        assert said(liar, engine, told=17, system=system).usage.prompt_tokens == 17
-        assert said(liar, engine, 17, system, done=1).usage.completion_tokens > 2
+        yield liar, engine
         engine.close()
+
+
+@pytest.mark.parametrize("told", [1, 2, 4, 2049, 5000, 999_999, (1 << 31) - 1])
+def test_a_count_of_the_prompt_that_cannot_be_is_not_taken(
+    lied_to: tuple[Liar, RemoteEngine], told: int
+) -> None:
+    liar, engine = lied_to
+    last = said(liar, engine, told, SYSTEM)
+    counted = len(prompt_of(engine, "Hello?", SYSTEM))
+    assert (last.usage.prompt_tokens, last.usage.completion_tokens) == (counted, 2)
+    (notice,) = last.notices
+    assert notice.code == "remote_count_odd"
+    assert notice.values == {"told": told, "counted": counted}
+    assert notice_text("en", notice).replace(",", "") == notice.text.replace(",", "")
+    assert "토큰" in notice_text("ko", notice)
+
+
+def test_a_count_that_can_be_is_taken(lied_to: tuple[Liar, RemoteEngine]) -> None:
+    assert said(*lied_to, told=17, system=SYSTEM).usage.prompt_tokens == 17
+    assert said(*lied_to, 17, SYSTEM, done=1).usage.completion_tokens > 2
 
 
 @pytest.mark.parametrize("kind", ["vLLM", "text", "messages"])

@@ -32,13 +32,13 @@ def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_reply, "FIRST_WAIT_S", 0.01)
 
 
-@pytest.fixture(name="liar")
+@pytest.fixture(name="liar", scope="module")
 def a_liar() -> Iterator[Liar]:
     with a_model() as liar:
         yield liar
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def engine(liar: Liar) -> Iterator[RemoteEngine]:
     engine = remote_engine(liar.url)
     yield engine
