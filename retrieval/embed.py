@@ -102,6 +102,11 @@ class SentenceTransformerEmbedder:
                 self._english_only = self.count_tokens(_HANGUL_PROBE) > len(_HANGUL_PROBE)
         return self._english_only
 
+    @property
+    def is_loading(self) -> bool:
+        """Whether somebody waits for the model just now, which may be fetched for minutes."""
+        return self._loaded is None and self._lock.locked()
+
     def check(self) -> None:
         """Raise ModelUnusableError now if the model is not here and cannot be fetched."""
         with self._lock:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from retrieval.embed import Embedder, ScriptedEmbedder, SentenceTransformerEmbedder
-from retrieval.types import RetrievalError
+from retrieval.types import ModelUnusableError, RetrievalError
 from retrieval.windows import MAX_WINDOW_TOKENS, split_windows, window_spans
 
 ENGLISH = " ".join(f"The boat number {i} leaves the old harbour early." for i in range(60))
@@ -144,3 +144,17 @@ def test_a_question_need_not_wait_for_all_texts_of_a_document() -> None:
     thread.join()
     assert answered_after <= 5 < len(model.batches)
     assert rows == [float(n) for n in range(100)]
+
+
+def test_it_says_while_its_model_is_fetched() -> None:
+    seen: list[bool] = []
+
+    def find() -> str:
+        seen.append(embedder.is_loading)
+        raise ModelUnusableError("It is away.")
+
+    embedder = SentenceTransformerEmbedder("some-org/vectors", find=find)
+    assert not embedder.is_loading
+    with pytest.raises(ModelUnusableError):
+        embedder.embed_query("When does it open?")
+    assert seen == [True] and not embedder.is_loading

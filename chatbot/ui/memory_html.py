@@ -34,7 +34,7 @@ def facts_html(language: Language, conversation: Conversation | None) -> str:
     facts = conversation.summary.facts if conversation.summary else ()
     numbers = {turn.id: number for number, turn in enumerate(conversation.turns, start=1)}
     rows = "".join(_fact(language, fact, numbers) for fact in facts)
-    body = f'<ul class="facts-list">{rows}</ul>' if rows else _no_facts(language)
+    body = f'<ul class="facts-list">{rows}</ul>' if rows else _no_facts(language, conversation)
     add = (
         f'<button type="button" class="small" data-act="fact-add">{icon("plus")}'
         f"<span>{esc(tr(language, 'memory.add'))}</span></button>"
@@ -42,8 +42,10 @@ def facts_html(language: Language, conversation: Conversation | None) -> str:
     return f"<h3>{esc(tr(language, 'panel.facts'))}</h3>{body}{add}"
 
 
-def _no_facts(language: Language) -> str:
-    return f'<p class="none">{esc(tr(language, "memory.no_facts"))}</p>'
+def _no_facts(language: Language, conversation: Conversation) -> str:
+    # Facts are taken from turns as they are folded; an empty list before is no fault.
+    key = "memory.no_facts" if conversation.summary else "memory.no_facts_yet"
+    return f'<p class="none">{esc(tr(language, key))}</p>'
 
 
 def _summary(language: Language, summary: RollingSummary) -> str:

@@ -11,14 +11,14 @@ from typing import Any
 
 import gradio as gr
 
-from chatbot.chat import ChatEvent, ContextReady, NoticeEvent, Queued
-from chatbot.engine.base import TextDelta
+from chatbot.chat import ChatEvent
 from chatbot.errors import ChatbotError, InputError, StoreError
 from chatbot.services import Services
 from chatbot.ui.desk import Desk, Tab, Ticket
 from chatbot.ui.escape import escape_html
 from chatbot.ui.i18n import tr
 from chatbot.ui.ingest_jobs import IngestJobs
+from chatbot.ui.live import advanced, waiting_for
 from chatbot.ui.pump import Pump
 from chatbot.ui.rows import messages
 from chatbot.ui.screen import Screen, Updates
@@ -188,6 +188,8 @@ class Replies:
                     return
                 if event is not None:
                     ticket.live = advanced(ticket.live, event)
+                else:
+                    ticket.live = waiting_for(ticket.live, self._services.library.embedder)
                 if ticket.live != shown.live and time.monotonic() - shown.last_s >= UPDATE_S:
                     yield self._update(ticket, shown)
                 elif event is None:
@@ -231,19 +233,6 @@ class Replies:
         if back:
             update["msg"] = {**update["msg"], "value": back}
         return update
-
-
-def advanced(live: LiveReply, event: ChatEvent) -> LiveReply:
-    """`live` after one more event; the last event changes nothing, the store is drawn then."""
-    if isinstance(event, TextDelta):
-        return replace(live, phase="writing", text=live.text + event.text)
-    if isinstance(event, Queued):
-        return replace(live, phase="waiting", position=event.position)
-    if isinstance(event, ContextReady):
-        return replace(live, phase="reading", trace=event.trace)
-    if isinstance(event, NoticeEvent):
-        return replace(live, notices=(*live.notices, event.notice))
-    return live
 
 
 def warn(text: str) -> None:

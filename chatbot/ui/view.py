@@ -18,7 +18,7 @@ from chatbot.ui.fragments import (
 )
 from chatbot.ui.i18n import Language
 
-Phase = Literal["loading", "documents", "waiting", "reading", "writing"]
+Phase = Literal["loading", "documents", "waiting", "vectors", "reading", "writing"]
 _BLOCK_SIGN = re.compile(r"^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)+")
 SHOWN_TURNS = 30
 """Turns shown at least and added by each "earlier"; many more would slow streaming down."""

@@ -14,9 +14,9 @@ from chatbot.messages import (
 from chatbot.ui.calls import Call, checked_id
 from chatbot.ui.desk import Desk, Tab
 from chatbot.ui.export import file_name
+from chatbot.ui.live import advanced, waiting_for
 from chatbot.ui.pump import Pump
-from chatbot.ui.replies import advanced
-from chatbot.ui.view import LiveReply
+from chatbot.ui.view import LiveReply, live_parts
 from tests.ui.samples import trace, turn
 
 
@@ -48,12 +48,29 @@ def test_a_file_and_a_question_at_once_come_to_the_same_new_chat() -> None:
     assert desk.begin("tab2", Tab("c9"), lambda: next(made)) == Tab("c9")
 
 
+class Loading:
+    """An embedding model that is fetched until it is there."""
+
+    is_loading = True
+
+
+def test_a_reply_says_that_it_waits_for_the_embedding_model_while_it_does() -> None:
+    embedder = Loading()
+    live = waiting_for(LiveReply("q"), embedder)  # type: ignore[arg-type]
+    for language, words in (("en", "Getting the embedding model"), ("ko", "임베딩 모델을 준비")):
+        assert words in live_parts(live, language)[-1].text  # type: ignore[arg-type]
+    embedder.is_loading = False
+    live = waiting_for(live, embedder)  # type: ignore[arg-type]
+    assert live.phase == "waiting" and waiting_for(live, None) == live
+
+
 def test_events_move_a_live_reply_on() -> None:
     from chatbot.chat import ContextReady, NoticeEvent, Queued, TurnDone
     from chatbot.engine.base import TextDelta
 
     live = advanced(LiveReply("q"), Queued(3))
     assert (live.phase, live.position) == ("waiting", 3)
+    assert waiting_for(live, Loading()) is live  # type: ignore[arg-type]
     live = advanced(advanced(live, ContextReady(trace())), NoticeEvent(Notice("a", "b")))
     assert live.phase == "reading" and live.trace and live.notices
     live = advanced(advanced(live, TextDelta("one ")), TextDelta("two"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from chatbot.messages import (
     Conversation,
     Dropped,
@@ -16,7 +18,7 @@ from chatbot.messages import (
     Version,
 )
 from chatbot.ui.fragments import reply_foot_html
-from chatbot.ui.i18n import why_text
+from chatbot.ui.i18n import Language, why_text
 from chatbot.ui.lists import documents_html, shares_of
 from chatbot.ui.memory_html import facts_html, summary_html
 from chatbot.ui.panel import draft_meter_html
@@ -37,6 +39,21 @@ def test_facts_name_their_turn_their_past_and_who_wrote_them() -> None:
     assert "before: <s>We meet on 14 March.</s>" in html and "added by you" in html
     assert html.count('aria-pressed="true"') == 1
     assert "added by you" not in facts_html("ko", chat) and facts_html("en", None) == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "when", "none"),
+    [("en", "Once older turns are folded", "folded turns have none"),
+     ("ko", "오래된 대화가 요약되면", "요약된 대화에는 없습니다")],
+)  # fmt: skip
+def test_an_empty_list_of_facts_says_when_there_will_be_some(
+    language: Language, when: str, none: str
+) -> None:
+    """Nothing is folded after one turn, which looked as if nothing had been understood."""
+    chat = Conversation("c", turns=(turn(1),))
+    assert when in facts_html(language, chat) and none not in facts_html(language, chat)
+    folded = replace(chat, summary=RollingSummary("Gist.", 1, 5))
+    assert none in facts_html(language, folded)
 
 
 def test_a_refused_summary_says_why_until_one_is_kept() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from chatbot.ui import replies
 from chatbot.ui.calls import Call
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
+from retrieval.embed import ScriptedEmbedder, Vectors
 from retrieval.types import RetrievalError
 
 TAB = "tab1"
@@ -130,6 +132,46 @@ def test_the_end_of_the_tab_or_of_the_program_keeps_it_too(
     for update in updates:
         assert not update.get("msg", {}).get("value")
     assert kept(services) == [("When does it open?", "cancelled")]
+
+
+class Fetched(ScriptedEmbedder):
+    """An embedding model that comes when it is told to, and not before somebody asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.comes = threading.Event()
+        self.is_loading = False
+
+    def embed_query(self, text: str) -> Vectors:
+        self.is_loading = not self.comes.is_set()
+        assert self.comes.wait(30)
+        self.is_loading = False
+        return super().embed_query(text)
+
+
+def test_the_page_says_that_a_question_waits_for_the_embedding_model(
+    tmp_path: Path, engine: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replies, "IDLE_S", 0.05)
+    engine.is_there = True
+    embedder = Fetched()
+    file = tmp_path / "hours.txt"
+    file.write_text("The museum opens at nine.")
+    settings = Settings(data_dir=tmp_path, recall_vectors="off")
+    made = build_services(settings, engine=engine, make_embedder=lambda _: embedder)
+    with closing(made) as services:
+        page = Handlers(services, Inbox(tmp_path / "incoming", 1000))
+        chat = services.store.create_conversation().id
+        documents = [services.library.ingest(file).document_id]
+        services.store.set_documents(chat, [known for known in documents if known])
+        page.load(Call(TAB, "", chat), "en", "")
+        shown = []
+        for update in page.send(Call(TAB, "", chat), "When does it open?"):
+            shown.append(str(update.get("chat", "")))
+            if "Getting the embedding model" in shown[-1]:
+                embedder.comes.set()
+        assert embedder.comes.is_set() and "Noted." in shown[-1]
+        page.close()
 
 
 def test_stop_while_the_model_loads_brings_it_back_and_leaves_no_chat(
