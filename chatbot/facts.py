@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import prompts
-from chatbot.line_values import MOVABLE, changed_values
+from chatbot.line_values import MOVABLE, changed_values, keys
 from chatbot.messages import Fact, Message, Turn
 from chatbot.records import fact_id
 from chatbot.salience import is_prose, salience
-from chatbot.subjects import shares_subject
+from chatbot.subjects import shares_subject, value_clause
 from retrieval.sentences import sentences, split_sentences
 from retrieval.types import CountTokens
 from retrieval.words import content_terms
@@ -100,7 +100,9 @@ def fact_note(fact: Fact, language: str) -> str:
         name = "fact_moved" if MOVABLE.search(last) else "fact_changed"
         shown = f"{new}{_direction(new)}" if language == "ko" else new
         notes.append(prompts.load(name, language, old=old, new=shown))
-    if not old or STEP in fact.earlier or not shares_subject(fact.text, last):
+    told = not old or STEP in fact.earlier or not shares_subject(fact.text, last)
+    if told or keys(last) - keys(value_clause(last, old)) - keys(fact.text):
+        # What the line says beside the value holds on.
         notes.append(prompts.load("fact_before", language, earlier=fact.earlier))
     return "; ".join(notes)
 

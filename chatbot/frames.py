@@ -31,7 +31,7 @@ _MOST_WORDS = 4
 
 _DET = r"(?:the|my|our|his|her|their|its|a|an)"
 _NOUNS = rf"(?P<about>(?:{_DET}\s)?[\w'’-]+(?:\s[\w'’-]+){{0,3}}?)"
-_VALUE = r"(?P<value>[\w'’.-]+(?:\s[\w'’.-]+){0,3})"
+_VALUE = r"(?P<value>[\w'’.+-]+(?:\s[\w'’.+-]+){0,3})"
 _TAKE = (
     r"(?:chose|choose|picked|pick|tak(?:e|ing)|go(?:ing)? (?:with|for)|went (?:with|for)"
     r"|us(?:e|ing)"
@@ -44,7 +44,7 @@ _ENGLISH = tuple(
     re.compile(rf"^(?:{form})$", re.IGNORECASE)
     for form in (
         rf"{_NOUNS}\s(?:is|are|will be|is going to be|are going to be|has become|became)\s"
-        rf"(?:called |named |set to )?{_VALUE}",
+        rf"(?:actually )?(?:called |named |set to )?{_VALUE}",
         rf"(?:i|we)\s(?:call|named|renamed)\s{_NOUNS}\s{_VALUE}",
         rf"{_WE}\s(?:have |will |are |am )?{_TAKE}\s{_VALUE}\s(?:for|as)\s{_NOUNS}",
         rf"for\s{_NOUNS}\s{_WE}\s(?:have |will |are |am )?{_TAKE}\s{_VALUE}",
@@ -143,7 +143,9 @@ def _english(clause: str) -> Frame | None:
         found = form.match(text)
         if found is None:
             continue
-        about, value = _stems(found["about"]), _stems(found["value"])
+        about, said = _stems(found["about"]), found["value"]
+        # "A" may be a value as well: a grade, a group, a size.
+        value = _stems(said) or frozenset(said.split() if said.isupper() else ())
         if about - {"name"} and value:
             verb = " ".join(_stems(found.groupdict().get("verb") or ""))
             called = bool(_CALLED.search(text) or about & word_set("one_value"))

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from chatbot.clause_words import told_alike
 from chatbot.figures import Number, bare_days, dates, numbers
 from chatbot.given_up import is_given_up, is_left_for
 from chatbot.proper_names import (
@@ -44,6 +45,7 @@ _PHONE = re.compile(r"(?<![\w-])\+?\d{2,4}(?:[- ]\d{3,4}){1,3}(?![A-Za-z\d_-])")
 _HALF_OF_DAY = re.compile(r"[ap]\.?m|오전|오후|아침|저녁|밤|1[3-9]|2[0-3]|0\d:", re.IGNORECASE)
 _LASTS = re.compile(r"일\s?(?:동안|간|만에|씩|치)")
 """Days that are counted, not named."""
+_HOUR = re.compile(r"\bat (\d{1,2})(?=[.!,;]|\Z|\s(?:now|instead|today|tonight|sharp)\b)")
 _BETWEEN = ("", *(f"{particle} " for particle in NAME_PARTICLES))
 DATE_NAMES = re.compile(
     r"(?:jan|febr)uary|march|april|may|june|july|august|(?:septem|octo|novem|decem)ber"
@@ -114,8 +116,9 @@ def changed_values(line: str, old: str) -> tuple[str, str]:
             continue
         left = named if len(rivals) > 1 and named else [v for v in alike if v.key not in kept]
         if left:
-            return left[0].text, after.text
-    return _changed_day(line, old)
+            return told_alike([value.text for value in left], line, old), after.text
+    day = _changed_day(line, old)
+    return day if day[1] else _changed_hour(line, old)
 
 
 def mentions_old(line: str, old: str) -> bool:
@@ -179,6 +182,15 @@ def _changed_day(line: str, old: str) -> tuple[str, str]:
             found = _day_in(line, other[0])
             return value.text, found.group() if found else str(other[0])
     return "", ""
+
+
+def _changed_hour(line: str, old: str) -> tuple[str, str]:
+    """ "It's at 8 now" of 7 pm, where neither line names another time."""
+    times, hours = [v for v in values(old) if v.kind == "time"], _HOUR.findall(line)
+    if len(times) != 1 or len(hours) != 1 or "time" in kinds(line):
+        return "", ""
+    same = int(times[0].key.split(":")[0]) % 12 == int(hours[0]) % 12
+    return ("", "") if same or int(hours[0]) > 12 else (times[0].text, hours[0])
 
 
 def _day_in(line: str, day: int) -> re.Match[str] | None:

@@ -17,7 +17,8 @@ from retrieval.words import STOP_TERMS, lexical_terms
 _UNITS = MEASURES - {"살"}
 """A year of age is written like the stem of "live"."""
 _OWNER = re.compile(
-    r"\b(?!(?:It|That|Let|There|Here|What|He|She|Who|Where|When|How|This)['’])([A-Z]\w+)['’]s?\b"
+    r"\b(?!(?:It|That|Let|There|Here|What|He|She|Who|Where|When|How|This)['’])([A-Z]\w+)"
+    r"['’](?!s\s(?:at|on|in|now|not|been|going|here|there|from)\s)s?\b"
     r"|([가-힣]{2,4})(?=의\s|\s?[씨님]의?\s[가-힣])"
 )
 _MINE = re.compile(r"\b(?:my|our)\s|(?:^|\s)(?:제|내|우리)\s", re.IGNORECASE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chatbot.corrections import find_corrected
 from chatbot.facts import fact_line
 from chatbot.line_values import changed_values
 from tests.test_corrections import merged
@@ -56,3 +57,48 @@ def test_two_values_of_a_line_are_two_chains() -> None:
 def test_the_same_value_again_says_what_it_was_before() -> None:
     [fact] = merged("We are 12 guests.", "Sorry, we are 11 guests.", "So we are 11 guests, not 12.")
     assert "from 12 guests to 11 guests" in fact_line(fact, "en")
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "language", "note"),
+    [
+        ("제 생일은 6월 9일이고 아내 생일은 5월 3일이에요.", "아, 아내 생일은 5월 5일이에요.", "ko",
+         "5월 3일에서 5월 5일로 바뀜; 이전: “제 생일은 6월 9일이고"),
+        ("The dentist is on Tuesday and the vet is on Friday.", "The vet was moved to Saturday.",
+         "en", "moved from Friday to Saturday; before: “The dentist is on Tuesday and"),
+    ],
+)  # fmt: skip
+def test_of_two_values_that_of_the_same_thing_changes_and_the_other_stays(
+    said: str, line: str, language: str, note: str
+) -> None:
+    [fact] = merged(said, line)
+    assert note in fact_line(fact, language)
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "new"),
+    [
+        ("My blood type is A+.", "I checked my card: my blood type is actually 0 negative.",
+         "0 negative"),
+        ("제 혈액형은 A형이에요.", "다시 확인해 보니 제 혈액형은 O형이에요.", "O형"),
+        ("The party is at 7 pm at Marco's.", "Party's at 8 now!", "8"),
+        ("우리 강아지 초코는 세 살이에요.", "초코가 네 살이 됐어요.", "네 살"),
+    ],
+)  # fmt: skip
+def test_one_value_at_a_time(said: str, line: str, new: str) -> None:
+    change = find_corrected(line, [said])
+    assert change is not None and change.new.endswith(new)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("My blood type is A+.", "My sister's blood type is B."),
+        ("제 혈액형은 A형이에요.", "동생 혈액형은 O형이에요."),
+        ("The party is at 7 pm at Marco's.", "Dinner's at 8 now!"),
+        ("The party is at 7 pm.", "The party is at 7."),
+        ("우리 강아지 초코는 세 살이에요.", "조카가 네 살이 됐어요."),
+    ],
+)
+def test_the_value_of_another_thing_or_the_same_value_is_no_change(said: str, line: str) -> None:
+    assert find_corrected(line, [said]) is None
