@@ -3,6 +3,7 @@
     ChatbotError                    one clear sentence; exit code 1
     |- InputError                   what was given is wrong; exit code 2
     |  |- SettingsError             an unknown setting or an impossible value, by name
+    |  |  `- UntoldContextError      ... a server that may tell later does not tell its context
     |  |- TokenizerError            a tokenizer that cannot be read or used for chat
     |  |- IdTakenError              an id that a conversation of somebody has already
     |  `- BudgetError               required parts do not fit the window; says by how much
@@ -39,6 +40,11 @@ class InputError(ChatbotError):
 
 class SettingsError(InputError):
     """A setting is unknown, or its value impossible."""
+
+
+class UntoldContextError(SettingsError):
+    """A server does not tell how long its context is, but servers of its kind do: its model may
+    not be there yet. Else a setting must tell it."""
 
 
 class TokenizerError(InputError):

@@ -24,6 +24,7 @@ from chatbot.errors import (
     RemoteError,
     SettingsError,
     TokenizerError,
+    UntoldContextError,
     WrongKeyError,
 )
 from chatbot.settings import Settings
@@ -296,6 +297,10 @@ def test_what_does_not_pass_by_itself_is_not_tried_again(
     for thread in loading() - before:
         thread.join(5)
     assert len(factory.handles) == 2 and len(factory.results) == 1
+
+
+def test_a_context_that_may_be_told_later_is_a_server_that_may_come() -> None:
+    assert server_may_come(UntoldContextError("It does not tell."))
 
 
 def test_a_count_that_nobody_answers_is_a_server_that_may_come() -> None:

@@ -12,10 +12,11 @@ import pytest
 from peer_server import Fault, Peer
 from remote_rig import prompt_of, remote_engine
 
-from chatbot.engine import remote_reply
+from chatbot.engine import remote, remote_reply
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams, TextDelta
 from chatbot.engine.remote import RemoteEngine
 from chatbot.engine.remote_faults import lost, silent, unreachable
+from chatbot.engine.remote_server import ServerFacts
 from chatbot.engine.remote_stream import Backoff
 from chatbot.errors import (
     ConnectionLostError,
@@ -25,6 +26,7 @@ from chatbot.errors import (
     ServerBusyError,
     SettingsError,
     UnknownModelError,
+    UntoldContextError,
     WrongKeyError,
 )
 from chatbot.messages import Notice
@@ -211,10 +213,17 @@ def test_what_is_wrong_is_said_when_it_starts(peer: Peer, tmp_path: Path) -> Non
         remote_engine("http://127.0.0.1:9/v1")
 
 
-def test_a_server_that_tells_no_context_needs_a_setting(tmp_path: Path) -> None:
+def test_a_server_that_tells_no_context_needs_a_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     peer = Peer("silent", tmp_path / "model")
-    with pytest.raises(SettingsError, match="--window-tokens"):
+    with pytest.raises(UntoldContextError, match="--window-tokens"):
         remote_engine(peer.url)
+    with monkeypatch.context() as patch:
+        patch.setattr(remote, "look_at", lambda *_: ServerFacts("Ollama", "toy"))
+        with pytest.raises(SettingsError, match="--window-tokens") as caught:
+            remote_engine(peer.url)
+        assert not isinstance(caught.value, UntoldContextError), "Ollama will not tell it later"
     engine = remote_engine(peer.url, window_tokens=400)
     assert engine.info.max_window_tokens <= 400
     engine.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from chatbot.errors import RemoteError, TokenizerError, WrongKeyError
+from chatbot.errors import RemoteError, TokenizerError, UntoldContextError, WrongKeyError
 
 FIRST_WAIT_S, MOST_WAIT_S = 1.0, 15.0
 
@@ -33,4 +33,6 @@ def server_may_come(error: Exception) -> bool:
     Whoever asks again and again with a key that is refused may be locked out.
     """
     cause = error.__cause__ if isinstance(error, TokenizerError) else error
-    return isinstance(cause, RemoteError) and not isinstance(cause, WrongKeyError)
+    if isinstance(cause, WrongKeyError):
+        return False
+    return isinstance(cause, RemoteError | UntoldContextError)

@@ -31,7 +31,14 @@ from chatbot.engine.remote_server import ServerFacts, look_at
 from chatbot.engine.remote_vocabulary import ServerTokenizer
 from chatbot.engine.remote_watch import ServerWatch
 from chatbot.engine.remote_ways import choose_way
-from chatbot.errors import EngineError, InputError, PromptTooLongError, RemoteError, SettingsError
+from chatbot.errors import (
+    EngineError,
+    InputError,
+    PromptTooLongError,
+    RemoteError,
+    SettingsError,
+    UntoldContextError,
+)
 from chatbot.messages import MemoryFigures, Usage
 from chatbot.settings import Settings
 
@@ -43,6 +50,8 @@ ESTIMATE_SHARE = 0.05
 """Kept free of the window where counts are estimates."""
 
 
+_NEVER_TELL = ("OpenAI", "Ollama", "llama-cpp-python")
+"""Of these, no other answer is to be expected from another question."""
 MAX_DIGITS = 12
 """Shown of a number that cannot be."""
 
@@ -94,7 +103,8 @@ def _context(client: RemoteClient, facts: ServerFacts, settings: Settings) -> in
         log.warning("The server's claim about the length of its context is not believed")
         known = 0
     if not known and not wanted:
-        raise SettingsError(f"The server {client.shown} {told}")
+        kind = SettingsError if facts.kind in _NEVER_TELL else UntoldContextError
+        raise kind(f"The server {client.shown} {told}")
     return min(known or wanted, wanted or known)
 
 
