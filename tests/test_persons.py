@@ -11,11 +11,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cli import inside
 
 from chatbot.engine.scripted import ScriptedEngine
 from chatbot.persons import LOOK_EVERY_S, REST_AFTER_S, Persons
 from chatbot.services import Services, build_services
 from chatbot.settings import Settings
+from tests.conftest import ROOT
 
 
 class Clock:
@@ -100,6 +102,24 @@ def test_resting_in_the_middle_of_a_reply_harms_nothing(persons: Persons) -> Non
         for _ in services.chat.reply("talk", question):
             services.rest()
     assert [turn.finish for turn in services.store.load("talk").turns] == ["stop"] * 2
+
+
+def test_chats_from_before_the_login_come_over_as_the_readme_says(
+    persons: Persons, tmp_path: Path
+) -> None:
+    before = persons.shared
+    before.store.create_conversation("", None, "talk")
+    _talk(before, "My sister Mina lives in Busan.")
+    anna = persons.of("anna")
+    assert anna.store.list_conversations() == []
+    words = (ROOT / "README.md").read_text("utf-8").split()
+    place = words[words.index("earlier/*.json") + 2].rsplit("local-llama-chat/")[1]
+    earlier = tmp_path / "earlier"
+    assert inside("export", "--all", earlier, "--data-dir", tmp_path).code == 0
+    files = sorted(earlier.glob("*.json"))
+    assert inside("import", *files, "--data-dir", tmp_path / place).code == 0
+    [chat] = anna.store.list_conversations()
+    assert anna.store.load(chat.id).turns[0].question == "My sister Mina lives in Busan."
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such limit")

@@ -14,6 +14,7 @@ from gradio_client.exceptions import AuthenticationError
 from chatbot.api.keys import FILE, Limits, add_key
 from chatbot.users import add_user
 from tests.api_rig import FREE, Api
+from tests.conftest import ROOT
 from tests.ui.client import call, trigger
 
 PASSWORD = "correct horse"
@@ -142,3 +143,11 @@ def test_the_limits_of_a_key_hold_for_scripts_too(site: Api) -> None:
     with with_key(site, short) as script:
         assert not by_mcp(script, "ask", question="One").get("isError")
         assert "used up" in str(by_mcp(script, "ask", question="Two"))
+
+
+def test_the_documents_say_how_scripts_get_in() -> None:
+    api = (ROOT / "docs" / "api.md").read_text("utf-8")
+    place = api[api.index("## Scripts and MCP") : api.index("## Without a conversation")]
+    for words in ("Authorization: Bearer", 'auth=("anna"', "/mcp", "--api", "--user", "limits"):
+        assert words in place, words
+    assert "docs/api.md#scripts-and-mcp" in (ROOT / "README.md").read_text("utf-8")
