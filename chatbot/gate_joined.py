@@ -13,6 +13,7 @@ from chatbot.gate_binding import (
 )
 from chatbot.gate_doers import done_by_somebody_else, kin_of_another
 from chatbot.gate_figures import out_of_place
+from chatbot.gate_names import other_names
 from chatbot.gate_persons import done_by_another, other_kin, said_of_another
 from chatbot.gate_rates import bound_otherwise
 from chatbot.gate_replaced import (
@@ -52,6 +53,7 @@ _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("roles exchanged", swapped_roles),
     ("in the place of another", put_in_place),
     ("in the place of another", near_misses),
+    ("in the place of another", other_names),
 )
 """Checks of (summary, all of its source), each with how its reasons begin."""
 
