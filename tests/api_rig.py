@@ -12,6 +12,7 @@ import httpx
 from chatbot.api.keys import FILE, Limits, add_key
 from chatbot.engine.base import Engine
 from chatbot.engine.scripted import Scripted, ScriptedEngine, ScriptedReply
+from chatbot.errors import PromptTooLongError
 from tests.browser.person import Site
 
 FREE = Limits(0, 0, 0)
@@ -25,6 +26,7 @@ def script(prompt: str, _: tuple[int, ...]) -> Scripted:
         "slow": ScriptedReply(LONG, tokens_per_s=40, ends_itself=False),
         "stall": ScriptedReply(LONG, stall_after_tokens=4),
         "long": ScriptedReply(LONG, ends_itself=False),
+        "too long": PromptTooLongError("The server takes less than that."),
     }.items():
         if question.startswith(name):
             return reply

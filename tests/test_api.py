@@ -349,6 +349,32 @@ def test_a_refused_request_leaves_no_trace(api: Api, client: Any) -> None:
     assert now.system_text == "Sing."
 
 
+def test_what_the_models_server_refuses_as_too_long_leaves_no_trace(api: Api, client: Any) -> None:
+    store, library = api.services.store, api.services.library
+    ask(client, user("first"), metadata={"conversation_id": "server"})
+    store.create_conversation(conversation_id="server-empty")
+    before, n_chats = store.load("server"), len(store.list_conversations())
+    n_documents = len(library.documents())
+    short, long = "wish:too long", "The tower leans. " * 600 + "wish:too long"
+    for name, question, is_stream in (
+        ("server", short, True),
+        ("server", long, False),
+        ("server-new", short, False),
+        ("server-empty", short, True),
+    ):
+        sent = ({"role": "system", "content": "Sing."}, user(question))
+        with pytest.raises(openai.APIError) as refused:
+            list(ask(client, *sent, stream=is_stream, metadata={"conversation_id": name}))
+        assert refused.value.code == "context_length_exceeded"
+        until(lambda: not api.services.chat.is_running(name), "the end")  # noqa: B023
+    for name, turns, title in (("server", before.turns, before.title), ("server-empty", (), "")):
+        now = store.load(name)
+        assert (now.turns, now.title) == (turns, title)
+        assert now.system_text is None and now.document_ids == ()
+    assert len(store.list_conversations()) == n_chats
+    assert len(library.documents()) == n_documents
+
+
 @pytest.mark.parametrize("earlier", [(), (user("Good day"), bot("Hello"))])
 def test_first_requests_at_once_in_a_new_conversation_are_told_to_wait(
     api: Api, client: Any, earlier: tuple[dict[str, str], ...]

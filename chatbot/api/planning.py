@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,8 +17,9 @@ from chatbot.api.files import Shelf
 from chatbot.api.given import NEW, Asked, conversation_of, differing
 from chatbot.api.results import Begun
 from chatbot.api.shapes import ChatRequest
+from chatbot.api.undoing import is_refused, undo
 from chatbot.busy import BEING_ANSWERED
-from chatbot.chat_events import ChatEvent
+from chatbot.chat_events import ChatEvent, TurnDone
 from chatbot.engine.base import SamplingParams
 from chatbot.errors import InputError
 from chatbot.messages import Conversation, Notice
@@ -68,13 +70,18 @@ class Plan:
         again = last is not None and last.finish in FAILED and last.question == asked.question
         # What is sent once more since it failed takes the place of the failed one.
         reply = chat.retry if again else partial(chat.reply, text=asked.question)
-        yield from reply(
+        events = reply(
             conversation.id,
             stop=stop,
             sampling=self._sampling(),
             max_tokens=self.request.reply_tokens,
             changes=changes,
         )
+        with closing(events):  # type: ignore[type-var]
+            for event in events:
+                if isinstance(event, TurnDone) and is_refused(event.turn):
+                    undo(self.services, conversation.id, found, None if again else event.turn)
+                yield event
 
     def _found(self) -> Conversation | None:
         if self.asked.conversation_id == NEW:
