@@ -34,8 +34,9 @@ def other_names(text: str, source: str) -> Iterator[str]:
     for name in dict.fromkeys(_stems(_BESIDE, text)):
         if name not in source and any(_is_near(name, o) and o not in text for o in named):
             yield name
+    called = list(_stems(_CALLED, source))
     for name in _stems(_CALLED, text):
-        if name not in source and named and not any(other in text for other in named):
+        if name not in source and called and not any(other in text for other in called):
             yield name
     known = [place for place in _stems(_WENT, source) if place not in text]
     for place in _stems(_WENT, text):
