@@ -24,6 +24,7 @@ from chatbot.gate_replaced import (
     put_in_place,
 )
 from chatbot.gate_roles import of_the_assistant, swapped_roles
+from chatbot.gate_roles_held import grave_news, roles_held
 from chatbot.gate_strength import of_other_amount, of_other_state
 from chatbot.gate_traits import traits_reversed
 from chatbot.gate_ways import from_and_to, opposite_verbs, other_way
@@ -48,6 +49,8 @@ _CHECKS: tuple[tuple[str, Callable[[str, str], Iterator[str]]], ...] = (
     ("another state", of_other_state),
     ("of another", of_another),
     ("of another", other_kin),
+    ("of another", roles_held),
+    ("invented", grave_news),
     ("of another", said_of_another),
     ("of another", done_by_another),
     ("roles exchanged", swapped_roles),
