@@ -24,6 +24,8 @@ def in_language(language: str, text: str) -> str:
 
 
 _BETWEEN = re.compile(r"(?<=[.!?]) (?=[A-Z])")
+_OURS = ("advice", "kind", "formats", "what", "how")
+"""Blanks that hold words of this program, not names or what others say."""
 _PAGES = re.compile(r"pages? (\d[\d, -]*)")
 
 
@@ -37,8 +39,8 @@ def _korean(text: str) -> str | None:
 
 
 def _value(name: str, value: str) -> str:
-    """What fills a blank: pages in Korean, advice as a sentence, all else as it is."""
-    if name == "advice":
+    """What fills a blank: our own words and pages in Korean, all else as it is."""
+    if name in _OURS:
         return _korean(value) or value
     return _PAGES.sub(r"\1쪽", value) if name == "pages_shown" else value
 
