@@ -165,6 +165,9 @@ _MONTH_FIGURE = re.compile(
 _FEW = {
     "1": r"\b(?:one|an?|single|first|once)\b|한|하나|첫",
     "2": r"\b(?:two|both|pair|couple|second|twice)\b|두|둘",
+    "15": r"\bquarter past\b",
+    "30": r"\d\s?시\s?반|[한두세네섯곱덟홉열]\s?시\s?반|\bhalf past\b",
+    "45": r"\bquarter to\b",
 }
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from chatbot.gate_persons import kin_names, kin_words
+from chatbot.line_values import DATE_NAMES
 from chatbot.proper_names import english_names, korean_names, person_or_place
 from chatbot.words import lines
 from retrieval.sentences import sentences
@@ -52,6 +53,7 @@ _GOES_ON = re.compile(r"^(?:who\b|is\b|are\b|was\b|has\b|will\b|does\b|do\b|can(
 _USER = re.compile(
     r"\bI\b|\b[Tt]he user\b(?!['’]s)|(?<![가-힣])(?:저는|제가|저도|나는|내가|사용자[는가도])(?=\s)"
 )
+_NAME_END = r"(?=이?[은는이가도와과의,랑한에]|\W|$)(?![와과] 달리|처럼|보다)"
 _ANYBODY = "?"
 
 
@@ -78,10 +80,13 @@ class _Reader:
                 elif traits:
                     affirmed = not _denied(clause, traits[-1])
                 if not who and _GOES_ON.match(clause):
-                    who = before[-1:] if clause.startswith("who") else before
+                    who = before[-1:] if clause.startswith("who") else before[:1]
                 is_open = bool(_OPEN.search(clause) or sentence.rstrip().endswith("?"))
                 self.found += [(p, n, affirmed, is_open) for n in traits for p in who or [_ANYBODY]]
-                last, before = (traits[-1] if traits else last), who or before
+                last = traits[-1] if traits else last
+                before = (
+                    before if clause.casefold().startswith(("unlike ", "like ")) else who or before
+                )
 
 
 def _without_link(clause: str) -> str:
@@ -126,14 +131,15 @@ def _denied(clause: str, trait: int) -> bool:
 
 
 def _who(clause: str, persons: dict[str, str]) -> list[str]:
-    """Those of whom a clause speaks, each under one name."""
-    found = [
-        person
-        for word, person in persons.items()
-        if word in clause
-        and re.search(rf"(?<![가-힣\w]){word}(?=이?[은는이가도와과의,랑한에]|\W|$)", clause)
-    ]
-    return list(dict.fromkeys(found)) or (["user"] if _USER.search(clause) else [])
+    """Those of whom a clause speaks in the order of their names, each under one name."""
+    at: dict[str, int] = {}
+    for word, person in persons.items():
+        if word in clause and (found := re.search(rf"(?<![가-힣\w]){word}{_NAME_END}", clause)):
+            at[person] = min(found.start(), at.get(person, len(clause)))
+    first = min((m.start() for one in _traits() if (m := one.search(clause))), default=len(clause))
+    # "Mina is not allergic as Theo is" says it of Mina.
+    leading = {person: n for person, n in at.items() if n < first} or at
+    return sorted(leading, key=leading.__getitem__) or (["user"] if _USER.search(clause) else [])
 
 
 @lru_cache(maxsize=8)
@@ -156,7 +162,9 @@ def _persons(source: str) -> dict[str, str]:
     persons = {
         re.escape(word): name
         for name in names
-        if len(name) > 1 and person_or_place(name, source) != "place"
+        if len(name) > 1
+        and not DATE_NAMES.fullmatch(name)
+        and person_or_place(name, source) != "place"
         # 김민준 is 민준 as well.
         for word in (name, name[1:] if re.fullmatch("[가-힣]{3}", name) else name)
     }

@@ -93,8 +93,12 @@ def english_names(text: str) -> list[str]:
 
 def korean_names(text: str) -> list[str]:
     """Words that are people or places by their form: 김민준, 박 과장, 한빛병원, 부산."""
+    titled = (m.group(1) for m in _KOREAN_TITLED.finditer(text))
     found = [
-        m.group(1) for m in _KOREAN_TITLED.finditer(text) if m.group(1) not in word_set("not_names")
+        name
+        for name in titled
+        # 이사 is a title and a removal: 사용자는 이사를 한다.
+        if not {name, _KOREAN_PARTICLE.sub("", name)} & word_set("not_names")
     ]
     found += [name for name in _KOREAN_CALLED.findall(text) if name not in word_set("not_names")]
     for match in _KOREAN_WORD.finditer(text):

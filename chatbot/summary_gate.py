@@ -150,7 +150,8 @@ def judge(candidate: Candidate, source: Source, *, cap_tokens: int) -> Verdict:
 def invented(text: str, source: Source) -> list[str]:
     """Numbers, identifiers and names of `text` that the source does not hold."""
     known = Specifics(source.all_text)
-    found = [n.text for n in numbers(text) if not n.forms & known.numbers]
+    # 18:00 is 6 pm.
+    found = [n.text for n in numbers(text) if not n.forms & known.numbers and n.text != "00"]
     found += [n.text for n in numbers(text) if n.forms & known.numbers and known.has_other(n)]
     found += [day for date, day in dates(text).items() if not known.has_date(date)]
     if not source.is_translated:
