@@ -3,6 +3,7 @@ move goes on, and what did not arrive is seen. And the program as a whole with -
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -16,6 +17,8 @@ from chatbot.api.files import Shelf
 from chatbot.api.waiting import WaitingFiles
 from chatbot.chat_events import TurnDone
 from chatbot.engine.scripted import ScriptedEngine
+from chatbot.errors import StoreError
+from chatbot.open_marks import MARKS, marked_open, open_elsewhere
 from chatbot.operations import readiness
 from chatbot.services import build_services
 from chatbot.settings import Settings
@@ -217,6 +220,43 @@ def test_the_command_says_what_cannot_be_moved(tmp_path: Path) -> None:
     ):
         done = inside("library", "move", *arguments, *data)
         assert done.code in (1, 2) and sentence in done.err
+
+
+def test_a_mistyped_source_is_not_made_and_all_that_it_lacks_is_counted(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "library").mkdir(parents=True)
+    fill(home / "library")
+    data = ("--data-dir", home, *KEYWORDS_ONLY)
+    typo = tmp_path / "vv.db"
+    back = inside("library", "move", "--to", "local", "--vector-url", typo, *data)
+    assert back.code == 2 and f"There is no vector file {typo}; correct" in back.err
+    assert not typo.exists()
+    assert inside("library", "move", "--to", tmp_path / "v.db", *data).code == 0
+    typo.mkdir()  # there, and with nothing of the library
+    back = inside("library", "move", "--to", "local", "--vector-url", typo, *data)
+    assert back.code == 1 and "doesn't hold the passages of 3 documents" in back.err
+
+
+def test_a_program_that_is_open_meanwhile_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move_it = ("library", "move", "--to", "local", "--vector-url", tmp_path / "no.db")
+    (tmp_path / "no.db").mkdir()
+    told: list[str] = []
+
+    def opened(settings: Settings, **options: object) -> None:
+        told.append(inside(*move_it, "--data-dir", tmp_path).err)
+        raise StoreError("not today")
+
+    for command in ("serve", "chat"):
+        monkeypatch.setattr(f"chatbot.commands.{command}.build_services", opened)
+        inside(command, "--data-dir", tmp_path)
+    told.append(inside(*move_it, "--data-dir", tmp_path).err)
+    with marked_open(tmp_path):
+        (tmp_path / MARKS / "99999999_1.000_killed").touch()
+        assert open_elsewhere(tmp_path) == [os.getpid()]
+    assert not list((tmp_path / MARKS).iterdir())
+    assert [f"(process {os.getpid()})" in text for text in told] == [True, True, False]
 
 
 def test_the_program_uses_it_and_people_have_their_own(

@@ -10,6 +10,7 @@ from chatbot.commands.common import note_lost, wait_for_engine
 from chatbot.commands.terminal import Leave, NoSuchCommandError, Terminal
 from chatbot.console import Console
 from chatbot.errors import ChatbotError, InputError
+from chatbot.open_marks import marked_open
 from chatbot.services import build_services
 from chatbot.settings import Settings
 from retrieval.types import RetrievalError
@@ -27,7 +28,10 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     """
     interactive = sys.stdin.isatty()
     failed = False
-    with closing(build_services(settings, progress=console.model_progress)) as services:
+    with (
+        marked_open(settings.data_dir),
+        closing(build_services(settings, progress=console.model_progress)) as services,
+    ):
         wait_for_engine(services.engine, console)
         note_lost(services.library, console)
         terminal = Terminal(services, console)

@@ -11,6 +11,7 @@ from pathlib import Path
 from chatbot.commands.common import add_json, counted
 from chatbot.console import Console
 from chatbot.errors import InputError
+from chatbot.open_marks import open_elsewhere
 from chatbot.parts import catalogue_location
 from chatbot.settings import Settings
 from retrieval.catalogue_numbers import owners_of
@@ -20,6 +21,7 @@ from retrieval.milvus_exchange import MovableMilvus
 from retrieval.milvus_link import parse_address
 from retrieval.milvus_place import MilvusPlace
 from retrieval.move import MoveReport, check, move
+from retrieval.types import RetrievalError
 
 LOCAL = "local"
 PERSON = "person:"
@@ -55,6 +57,9 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     if not back and settings.vector_url is not None:
         raise InputError(_by_way_of_here(settings, arguments.to))
     url = settings.vector_url.get_secret_value() if settings.vector_url else arguments.to
+    if back:
+        _check_there(url)
+    _note_open(settings, console)
     passed = True
     with ExitStack() as stack:
         place = MilvusPlace(url, catalogue_location(settings))
@@ -76,6 +81,25 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
         else "Where they were, they are kept."
     )
     return 0 if passed else 1
+
+
+def _check_there(url: str) -> None:
+    """Raise InputError for a file to move from that is not there: opening it would make one."""
+    address = parse_address(url)
+    if address.is_file and not Path(address.uri).exists():
+        raise InputError(f"There is no vector file {address.shown}; correct --vector-url.")
+
+
+def _note_open(settings: Settings, console: Console) -> None:
+    """Warn of programs that may change the library during the move."""
+    numbers = open_elsewhere(settings.data_dir)
+    if numbers:
+        listed = ", ".join(map(str, numbers))
+        console.note(
+            f"The program is open on this data folder (process {listed}); better stop it and "
+            "move again: what changes meanwhile is not moved, and until it is started anew it goes "
+            "on with the documents where they were."
+        )
 
 
 def _by_way_of_here(settings: Settings, target: str) -> str:
@@ -127,7 +151,10 @@ def _stores(
 
 
 def _embedder_of(store: ExchangeStore) -> str:
-    for info in store.documents():
+    infos = store.documents()
+    if infos and (lost := store.lost()).ids:
+        raise RetrievalError(lost.sentence)  # of all of them, before one is looked at
+    for info in infos:
         exported = store.export(info.id)
         if exported is not None and exported.embedder:
             return exported.embedder

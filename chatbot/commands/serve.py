@@ -15,6 +15,7 @@ from chatbot.console import Console
 from chatbot.engine.base import Engine
 from chatbot.model_origin import origin_hint
 from chatbot.open_files import allow_many
+from chatbot.open_marks import marked_open
 from chatbot.services import build_services
 from chatbot.settings import Settings, flags_of
 
@@ -35,6 +36,7 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     logging.getLogger("uvicorn.error").addFilter(_no_cancelled_waits)
     console.note("Starting the page…")
     with (
+        marked_open(settings.data_dir),
         closing(build_services(settings, progress=console.model_progress)) as services,
         _failure_told(services.engine, console, origin_hint(settings, flags_of(arguments))),
     ):
