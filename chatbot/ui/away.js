@@ -1,4 +1,4 @@
-// The page's own script, third part: what happens when the person is no longer logged in, or
+// The page's own script, fourth part: what happens when the person is no longer logged in, or
 // somebody else has logged in in this browser. The draft is kept for whoever wrote it.
 (() => {
   'use strict';
@@ -10,6 +10,16 @@
   };
   const box = () => document.querySelector('#msg textarea');
 
+  // The draft for when the page is back; returns the chat that it belongs to.
+  const keepDraft = () => {
+    const id = conversation();
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify({ user: user(), id, text: box() ? box().value : '' }));
+    } catch { /* private window */ }
+    return id;
+  };
+  localchat.keepDraft = keepDraft;
+
   let asking = false;
   const leave = async () => {
     if (asking || !user()) return;
@@ -18,10 +28,7 @@
       button: word('login.go'), only: true });
     asking = false;
     if (!again) return;
-    const id = conversation();
-    try {
-      sessionStorage.setItem(KEY, JSON.stringify({ user: user(), id, text: box() ? box().value : '' }));
-    } catch { /* private window */ }
+    const id = keepDraft();
     location.href = `/local/login${id ? `?c=${encodeURIComponent(id)}` : ''}`;
   };
   localchat.loggedOut = leave;
@@ -36,7 +43,6 @@
   };
 
   const bringBack = () => {
-    if (!user() || !box()) return;
     let kept = null;
     try {
       kept = JSON.parse(sessionStorage.getItem(KEY));
@@ -46,6 +52,8 @@
     const id = new URLSearchParams(location.search).get('c') || '';
     if (kept && kept.text && kept.user === user() && kept.id === id && !box().value) setBox(kept.text);
   };
+  // With the foot of the side, which says who is here.
+  const isDrawn = () => document.querySelector('#language') && box();
   let looked = false;
-  localchat.onChange(() => { if (!looked && user() && box()) { looked = true; bringBack(); } });
+  localchat.onChange(() => { if (!looked && isDrawn()) { looked = true; bringBack(); } });
 })();

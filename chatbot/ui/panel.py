@@ -23,6 +23,7 @@ _WORDS = (
     "forget.title", "forget.text", "forget.button", "memory.edit_summary", "memory.edit_fact",
     "memory.add", "memory.delete_text", "side.delete", "source.title",
     "keys.title", "keys.list", "warn.title", "login.again_title", "login.again_text", "login.go",
+    "ended.title", "ended.text",
 )  # fmt: skip
 
 

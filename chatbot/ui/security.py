@@ -22,6 +22,7 @@ from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
 from chatbot.loopback import is_loopback
 from chatbot.ui.calls import checked_id
+from chatbot.ui.closing import ENDED, until_closing
 from chatbot.ui.host_names import Refusals, asked_name
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
 from chatbot.ui.login import LOGIN, Login, is_login
@@ -102,6 +103,9 @@ class Guard:
         if self._api is not None and scope["type"] == "http" and scope["path"].startswith(API):
             await self._pass_on(self._api, scope, receive, send)
             return
+        if self._closing.is_set() and scope["type"] == "http":
+            await ENDED(scope, receive, send)
+            return
         refusal = self._refusal(scope)
         if scope["type"] == "websocket":
             # The page opens none.
@@ -120,7 +124,7 @@ class Guard:
         elif scope["path"] == MCP:
             await self._mcp(scope, receive, guarded)
         else:
-            await self._app(scope, self._until_closing(receive), guarded)
+            await self._app(scope, until_closing(self._closing, receive), guarded)
 
     async def _pass_on(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
         """A request of a program, which says by a key who it is. Where none is needed, other web
@@ -130,7 +134,7 @@ class Guard:
         if refusal:
             await refused(refusal)(scope, receive, plain)
         else:
-            await api.app(scope, self._until_closing(receive), plain)
+            await api.app(scope, until_closing(self._closing, receive), plain)
 
     def _kept_out(self, scope: Scope) -> Response | None:
         """The answer to nobody, and to somebody who asks for what another's tab hears."""
@@ -146,14 +150,6 @@ class Guard:
             text = "This tab is another person's."
             return PlainTextResponse(text, status_code=403, headers=_LOGIN_NEEDED)
         return None
-
-    def _until_closing(self, receive: Receive) -> Receive:
-        async def guarded() -> Message:
-            if self._closing.is_set():
-                return {"type": "http.disconnect"}
-            return await receive()
-
-        return guarded
 
     def _refusal(self, scope: Scope) -> str:
         headers = Headers(scope=scope)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -91,9 +91,16 @@ class Site:
 
     def restart(self) -> None:
         """End the program and start it again where it was."""
+        with self.away():
+            pass
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """The program has ended; it is started again afterwards."""
         port = self._port
         self.close()
         self._ports.remove(port)
+        yield
         self._open(port)
 
     def close(self) -> None:

@@ -213,3 +213,24 @@ def test_a_model_that_cannot_be_loaded_is_told_and_the_question_stays(
         expect(tab.send_button).to_be_visible()
     finally:
         own.close()
+
+
+def test_a_program_that_ends_in_a_reply_says_so_and_the_page_comes_back(
+    windows: Windows, folder: Path
+) -> None:
+    own = Site(folder)
+    try:
+        tab = person(windows(locale="ko-KR"), own.url)
+        tab.write("script:stall")
+        expect(tab.last_reply()).to_contain_text("word2")
+        tab.box.fill("A draft")
+        with own.away():
+            expect(tab.page.locator("#ended")).to_contain_text("프로그램이 종료되었거나")
+            expect(tab.stop_button).to_be_hidden()
+            expect(tab.page.locator(".toast-body")).to_have_count(0)
+        expect(tab.page.locator("#ended")).to_have_count(0)
+        expect(tab.last_reply()).to_contain_text("word2")
+        expect(tab.send_button).to_be_visible()
+        expect(tab.box).to_have_value("A draft")
+    finally:
+        own.close()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 from typing import Any
 
 import httpx
 import pytest
 from gradio_client import Client
+from starlette.types import Message
 
 from chatbot.errors import SettingsError
+from chatbot.ui.closing import until_closing
 from chatbot.ui.host_names import asked_name
 from chatbot.ui.inbox import COOKIE, cookie_of
 from chatbot.ui.security import require_login
@@ -185,3 +188,24 @@ def test_scripts_may_leave_the_conversation_out(site: Site) -> None:
     assert store.load(answer["conversation"]).turns[0].reply == answer["answer"]
     again = script.predict("More", conversation=answer["conversation"], api_name="/ask")
     assert again["conversation"] == answer["conversation"]
+
+
+def test_a_server_that_ends_says_so_and_breaks_off_no_body(site: Site) -> None:
+    closing = site.handle._closing
+    closing.set()
+    try:
+        for path in ("", "config", "gradio_api/queue/join"):
+            answer = httpx.post(f"{site.url}{path}", json={}, trust_env=False)
+            assert answer.status_code == 503 and answer.headers["x-chat-ended"]
+        parts = iter([{"type": "http.request", "more_body": True}, {"type": "http.request"}])
+
+        async def receive() -> Message:
+            return next(parts)
+
+        async def heard() -> list[str]:
+            guarded = until_closing(closing, receive)
+            return [(await guarded())["type"] for _ in range(3)]
+
+        assert asyncio.run(heard()) == ["http.request", "http.request", "http.disconnect"]
+    finally:
+        closing.clear()
