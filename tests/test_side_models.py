@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
 import pytest
+from cli import UseScript, inside
 
 from chatbot.budget import context_budget
 from chatbot.engine import hub
@@ -19,7 +21,7 @@ from chatbot.found_passages import found_passages
 from chatbot.parts import build_embedder, build_reranker
 from chatbot.recall_vectors import RecallVectors
 from chatbot.settings import Settings
-from retrieval.embed import ScriptedEmbedder, Vectors
+from retrieval.embed import ScriptedEmbedder, SentenceTransformerEmbedder, Vectors
 from retrieval.pipeline import Library
 from retrieval.types import ModelUnusableError
 
@@ -174,3 +176,57 @@ def test_what_is_missing_is_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_a_folder_that_is_not_there_is_told_as_one(name: str) -> None:
     with pytest.raises(ModelError, match=r"no folder .* for the reranking model; check the path"):
         locate_side_model(name, RANKING)
+
+
+@pytest.mark.parametrize("is_found_late", [False, True])
+def test_a_command_ends_with_the_sentence_and_blames_no_document(
+    is_found_late: bool,
+    folder: Path,
+    scripted: UseScript,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if is_found_late:  # as of a folder that holds something else
+        monkeypatch.setattr(SentenceTransformerEmbedder, "check", lambda self: None)
+    scripted(["Yes."])
+    asked = inside(
+        *("ask", "When was the tower built?", "--documents", folder / "tower.txt"),
+        *("--embedding-model", "/nope"),
+    )
+    assert asked.code == 1 and asked.out == ""
+    *_, last = asked.err.splitlines()
+    assert last.startswith("chatbot: There is no folder /nope for the embedding model; check")
+    assert "tower.txt" not in asked.err and "choose others" not in asked.err
+
+
+def test_closing_does_not_wait_for_a_model_that_is_being_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("retrieval.pipeline.CLOSE_WAIT_S", 0.1)
+    monkeypatch.setattr("chatbot.recall_vectors.CLOSE_WAIT_S", 0.1)
+    fetched = threading.Event()
+
+    class Fetching(ScriptedEmbedder):
+        def embed_documents(self, texts: list[str]) -> Vectors:
+            fetched.wait(60)
+            return super().embed_documents(texts)
+
+        def embed_query(self, text: str) -> Vectors:
+            fetched.wait(60)
+            return super().embed_query(text)
+
+    (tmp_path / "tower.txt").write_text("The tower of Brill was built in 1887.")
+    before = Library(tmp_path / "l", embedder=None, count_tokens=len)
+    before.ingest(tmp_path / "tower.txt")
+    before.close()
+    earlier = RecallVectors(ScriptedEmbedder(), tmp_path / "recall.db")
+    earlier.embed("chat", ["The tower was built in 1887."])
+    earlier.close()
+    library = Library(tmp_path / "l", embedder=Fetching(), count_tokens=len)
+    vectors = RecallVectors(Fetching(), tmp_path / "recall.db")
+    vectors.wake()
+    started = time.monotonic()
+    library.close()
+    vectors.close()
+    assert time.monotonic() - started < 30
+    fetched.set()
+    assert library.wait_until_embedded(60)
