@@ -38,9 +38,10 @@ _RATE = re.compile(
     r"(\d[\d,]*(?:\.\d+)?)\s?(?:[a-z]{3,}|€|\$|£)?\s?(?:(?:an?|per|each|every)\s|/\s?)"
     r"(hour|day|night|week|month|year|visit|person)\b"
     r"|(\d[\d,]*(?:\.\d+)?)\s(?:[a-z]{3,}\s)?(hourly|daily|weekly|monthly|yearly|annually)\b"
-    r"|(?<![가-힣\d])(시급|일당|주급|월급|월세|연봉|시간당|하루|매달|매월|월|매년|연간|연|한 달에"
-    r"|1년에|일 년에)"
-    r"(?:[은는이가]|\s약)?\s?(\d[\d,]*(?:\.\d+)?\s?(?:[만천억]|(?=원|유로|달러)))",
+    r"|(?<![가-힣\d])(시급|일당|주급|월급|월세|연봉|시간당|하루|매달|매월|월|매년|연간|연|한 달"
+    r"|일주일|1년|일 년)"
+    r"(?:[은는이가에]|\s약)?(?:\s[가-힣]+[을를])?\s?"
+    r"(\d[\d,]*(?:\.\d+)?\s?(?:[만천억]|(?=원|유로|달러|점|개|장|권|잔|편|곡|km)))",
     re.IGNORECASE,
 )
 _CLOCK = re.compile(
@@ -59,7 +60,8 @@ _IN_ORDER = (
 _ORDER = re.compile(
     rf"\b(?:({_ENGLISH}|\d{{1,2}}(?:st|nd|rd|th))[\s-]({_IN_ORDER})\b"
     r"|(floor|chapter|grade|level|gate|platform|terminal|phase|row)\s(\d{1,3})\b)"
-    rf"|(?<![가-힣\d])({_NATIVE}|\d{{1,3}})\s?(층|학년|호선|교시|등급|학기|분기|번\s?출구|동|호|번\s?버스)(?![가-힣]{{3}})",
+    rf"|(?<![가-힣\d])({_NATIVE}|\d{{1,3}})\s?"
+    r"(층|학년|호선|교시|등급|학기|분기|번\s?출구|동(?![가-힣]?[안물생네료작기시])|호(?![실텔수기])|번\s?버스)",
     re.IGNORECASE,
 )
 _DOSE = re.compile(
