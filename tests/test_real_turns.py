@@ -1,4 +1,4 @@
-"""Forty real turns with the demo model in a window of 1,024 tokens, with folds."""
+"""Real turns with the demo model in a window of 640 tokens, with folds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from chatbot.engine.base import Engine
 from chatbot.settings import Settings
 from chatbot.store import Store
 
-WINDOW_TOKENS = 1024
+WINDOW_TOKENS = 640
+TURNS = 15
 SAID = (
     "My name is Ada and I live in Porto with two cats.",
     "I am planning a trip to Lisbon on 14 March with my brother Rui.",
@@ -27,16 +28,16 @@ SAID = (
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_forty_turns_run_through_and_can_be_looked_at_later(
+def test_many_turns_run_through_and_can_be_looked_at_later(
     demo_engine: Engine, tmp_path: Path
 ) -> None:
     settings = Settings(
-        data_dir=tmp_path, window_tokens=WINDOW_TOKENS, reply_tokens=28, summary_tokens=96
+        data_dir=tmp_path, window_tokens=WINDOW_TOKENS, reply_tokens=16, summary_tokens=80
     )
     store = Store(tmp_path / "chats.db")
     chat = Chat(settings=settings, store=store, engine=demo_engine)
     conversation_id = store.create_conversation().id
-    for number in range(40):
+    for number in range(TURNS):
         question = f"{SAID[number % len(SAID)]} (message {number + 1})"
         *_, last = chat.reply(conversation_id, question)
         assert isinstance(last, TurnDone)
@@ -45,10 +46,10 @@ def test_forty_turns_run_through_and_can_be_looked_at_later(
     chat.close()
 
     conversation = store.load(conversation_id)
-    assert len(conversation.turns) == 40
-    assert len(store.summary_versions(conversation_id)) >= 3
+    assert len(conversation.turns) == TURNS
+    assert len(store.summary_versions(conversation_id)) >= 2
     assert conversation.summary is not None
-    assert 0 < conversation.summary.covers < 40
+    assert 0 < conversation.summary.covers < TURNS
     for number, turn in enumerate(conversation.turns):
         trace = store.load_trace(turn.id)
         assert trace is not None and turn.usage is not None
