@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbot.facts import extract_facts
+from chatbot.language import Language
 from chatbot.linking import linked
 from chatbot.messages import Message, RollingSummary, Turn
 from chatbot.summary_gate import Candidate, Source, Verdict, judge, source_of, tidy
@@ -51,14 +52,14 @@ SHARED = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 
 
 def read_cases(path: Path) -> list[Case]:
-    conversations: dict[str, dict[str, Any]] = {}
+    conversations: dict[str, _Conversation] = {}
     cases: list[Case] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
         if "conversation" in entry:
             if "file" in entry and not (SHARED / entry["file"]).is_file():
                 return []
-            conversations[entry["conversation"]] = _with_turns(entry)
+            conversations[entry["conversation"]] = _conversation(_with_turns(entry))
         else:
             cases.append(_case(len(cases), entry, conversations[entry["source"]]))
     return cases
@@ -73,6 +74,25 @@ def _with_turns(entry: dict[str, Any]) -> dict[str, Any]:
     return entry | {"turns": list(zip(said[::2], said[1::2], strict=True))}
 
 
+@dataclass(frozen=True)
+class _Conversation:
+    """What all summaries of one conversation have in common."""
+
+    turns: list[Turn]
+    language: Language
+    changes: list[tuple[str, str]]
+
+
+def _conversation(entry: dict[str, Any]) -> _Conversation:
+    turns = turns_of(entry)
+    changes = [
+        (found.replaces.text, found.fact.text)
+        for found in linked(extract_facts(turns))
+        if found.replaces
+    ]
+    return _Conversation(turns, entry["language"], changes)
+
+
 def turns_of(conversation: dict[str, Any]) -> list[Turn]:
     return [
         Turn(str(n), (Message(f"u{n}", "user", user),), (Message(f"a{n}", "assistant", reply),))
@@ -80,19 +100,15 @@ def turns_of(conversation: dict[str, Any]) -> list[Turn]:
     ]
 
 
-def _case(number: int, entry: dict[str, Any], conversation: dict[str, Any]) -> Case:
+def _case(number: int, entry: dict[str, Any], conversation: _Conversation) -> Case:
     previous = entry.get("previous")
     source = source_of(
-        turns_of(conversation),
+        conversation.turns,
         RollingSummary(previous, 1, count_tokens(previous)) if previous else None,
-        language=conversation["language"],
+        language=conversation.language,
         count_tokens=count_tokens,
         facts=entry.get("facts", ()),
-        changes=[
-            (found.replaces.text, found.fact.text)
-            for found in linked(extract_facts(turns_of(conversation)))
-            if found.replaces
-        ],
+        changes=conversation.changes,
     )
     text = tidy(entry["candidate"])
     candidate = Candidate(
