@@ -55,7 +55,8 @@ class Liar:
         """An address whose answer comes blank by blank, without an end."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        # How often it looks whether to end: half a second otherwise, in every test.
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def close(self) -> None:
