@@ -53,11 +53,14 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 # Browser tests that mostly use servers of their own; about as much work as all others of them.
 OWN_SERVERS = ("test_demo", "test_crowd", "test_tabs_page", "test_model_change", "test_lists")
 
+# Files whose tests share a server that takes seconds to start.
+SHARED_SERVERS = ("test_engine_contract", "test_milvus_index")
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """In several processes, the browser tests are in two of them: one browser, and one server for
-    all that need none of their own, serve each half. They begin first, being the largest scopes.
+    all that need none of their own, serve each half. They begin early, being large scopes.
 
     Marks cannot say so: of a test's id, into which they are written, nothing is read by now.
     """
@@ -66,6 +69,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Halves(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path = PurePosixPath(nodeid.partition("::")[0])
+            if path.stem in SHARED_SERVERS:
+                return path.stem
             if path.parent.name != "browser":
                 return nodeid
             return "browser, own" if path.stem in OWN_SERVERS else "browser, shared"
