@@ -1,9 +1,10 @@
-"""A small program to be killed: chats, folds or uploads until then, saying what is finished."""
+"""A process to be killed: chats, folds or uploads until then, saying what is finished."""
 
 from __future__ import annotations
 
 import itertools
-import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from chatbot.chat import Chat, TextDelta, TurnDone
@@ -15,13 +16,10 @@ from retrieval.pipeline import Library
 
 REPLY = "The plan stays as it is, with forty chairs, two tables and a view of the river Douro."
 WINDOW_TOKENS = 512
+Say = Callable[..., None]
 
 
-def say(*words: str) -> None:
-    print(*words, flush=True)
-
-
-def talk(chat: Chat, store: Store, *, fold: bool) -> None:
+def talk(say: Say, chat: Chat, store: Store, *, fold: bool) -> None:
     conversation_id = store.create_conversation().id
     say("conversation", conversation_id)
     number = 0
@@ -37,10 +35,10 @@ def talk(chat: Chat, store: Store, *, fold: bool) -> None:
             chat.wait_for_folds()
             summary = store.load(conversation_id).summary
             if summary is not None:
-                say("summary", str(summary.covers))
+                say("summary", summary.covers)
 
 
-def edit(chat: Chat, store: Store) -> None:
+def edit(say: Say, chat: Chat, store: Store) -> None:
     """Edits questions and switches versions; every reply that was finished stays somewhere."""
     conversation_id = store.create_conversation().id
     say("conversation", conversation_id)
@@ -61,7 +59,7 @@ def edit(chat: Chat, store: Store) -> None:
                 break
 
 
-def upload(library: Library, folder: Path) -> None:
+def upload(say: Say, library: Library, folder: Path) -> None:
     number = 0
     while True:
         number += 1
@@ -70,12 +68,14 @@ def upload(library: Library, folder: Path) -> None:
         path.write_text("\n\n".join(lines), encoding="utf-8")
         say("busy")
         report = library.ingest(path)
-        say("document", report.document_id or "", str(number), str(report.chunks))
+        say("document", report.document_id or "", number, report.chunks)
 
 
-def main() -> None:
-    phase, folder = sys.argv[1], Path(sys.argv[2])
-    slow = ScriptedReply(REPLY, tokens_per_s=150)
+def work(connection: Connection, phase: str, folder: Path) -> None:
+    def say(*words: object) -> None:
+        connection.send(words)
+
+    slow = ScriptedReply(REPLY, tokens_per_s=300)
     engine = ScriptedEngine(lambda text, ids: slow, window_tokens=4096)
     store = Store(folder / "chats.db")
     library = Library(
@@ -86,11 +86,7 @@ def main() -> None:
     settings = Settings(data_dir=folder, window_tokens=WINDOW_TOKENS, reply_tokens=60)
     chat = Chat(settings=settings, store=store, engine=engine, library=library)
     if phase == "upload":
-        upload(library, folder)
+        upload(say, library, folder)
     if phase == "edit":
-        edit(chat, store)
-    talk(chat, store, fold=phase == "fold")
-
-
-if __name__ == "__main__":
-    main()
+        edit(say, chat, store)
+    talk(say, chat, store, fold=phase == "fold")

@@ -1,9 +1,8 @@
-"""A small program to be killed: changes a library as its standard input says, line by line."""
+"""A process to be killed: changes a library as it is told, one document at a time."""
 
 from __future__ import annotations
 
-import json
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from retrieval.chunk_store import ChunkStore
@@ -40,15 +39,11 @@ def change(library: Library, file: Path | None, name: str) -> None:
             library.delete(info.id)
 
 
-def main() -> None:
-    library = open_library(Path(sys.argv[1]), *sys.argv[2:])
-    print("ready", flush=True)
-    for line in sys.stdin:
-        file, name = json.loads(line)
-        print("busy", flush=True)
-        change(library, None if file is None else Path(file), name)
-        print("done", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def work(connection: Connection, folder: Path, vector_url: str) -> None:
+    library = open_library(folder, vector_url)
+    connection.send("ready")
+    while True:
+        file, name = connection.recv()
+        connection.send("busy")
+        change(library, file, name)
+        connection.send("done")

@@ -4,13 +4,10 @@ Milvus, where the fresh index to compare with is a local one all the same."""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -27,16 +24,15 @@ from hypothesis.stateful import (
 )
 
 from retrieval.pipeline import Library
-from tests.library_child import change, open_library
+from tests.killable import Child
+from tests.library_child import change, open_library, work
 from tests.milvus_server import milvus_server
 
-CHILD = ("-m", "tests.library_child")
-ROOT = Path(__file__).resolve().parent.parent
 STEPS = int(os.environ.get("CHATBOT_LIFE_STEPS", "200"))
 """Set it to 2000 for the long run."""
 STEPS_EACH = 50
 MILVUS_STEPS = max(50, STEPS // 8)
-"""Fewer: each step asks a server, and each killed process takes seconds to start again."""
+"""Fewer: each step asks a server, and each killed process takes its time to connect again."""
 NAMES = ("a.txt", "b.txt", "2025/report.txt", "2026/report.txt", "보고서.txt")
 N_TEXTS = 7
 QUERIES = ("harbour lantern 3", "등대는 언제 고쳤나", "who paid for word17 and word4", "report")
@@ -105,7 +101,7 @@ class Life(RuleBasedStateMachine):
         self.folder = Path(mkdtemp(prefix="life-"))
         self.library = open_library(self.folder, self.vector_url)
         self.files: Files = {}
-        self.child: subprocess.Popen[str] | None = None
+        self.child: Child | None = None
 
     @rule(name=st.sampled_from(NAMES), number=st.integers(0, N_TEXTS - 1))
     def upload_or_replace(self, name: str, number: int) -> None:
@@ -139,15 +135,10 @@ class Life(RuleBasedStateMachine):
     def kill_while_it_changes(self, name: str, number: int | None, wait: float) -> None:
         """The change has happened or not; both are right, and nothing between the two."""
         child = self._living_child()
-        assert child.stdin is not None and child.stdout is not None
-        file = None if number is None else str(text_files()[number])
-        child.stdin.write(json.dumps([file, name]) + "\n")
-        child.stdin.flush()
-        assert child.stdout.readline() == "busy\n"
+        child.say(None if number is None else text_files()[number], name)
+        assert child.hear() == "busy"
         time.sleep(wait * self.kill_within_s)
-        child.kill()
-        finished = "done\n" in child.stdout.readlines()
-        child.wait()
+        finished = "done" in child.kill()
         before, after = dict(self.files), _changed(self.files, name, number)
         now = found(self.library)
         unchanged = self.same(now, as_fresh(before))
@@ -165,8 +156,7 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if self.child is not None:
-            self.child.kill()
-            self.child.communicate()
+            self.child.close()
         self.library.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -174,19 +164,12 @@ class Life(RuleBasedStateMachine):
         change(self.library, None if number is None else text_files()[number], name)
         self.files = _changed(self.files, name, number)
 
-    def _living_child(self) -> subprocess.Popen[str]:
-        if self.child is None or self.child.poll() is not None:
+    def _living_child(self) -> Child:
+        if self.child is None or not self.child.process.is_alive():
             if self.child is not None:
-                self.child.communicate()
-            self.child = subprocess.Popen(
-                [sys.executable, *CHILD, str(self.folder), self.vector_url],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                cwd=ROOT,
-            )
-            assert self.child.stdout is not None
-            assert self.child.stdout.readline() == "ready\n"
+                self.child.close()
+            self.child = Child(work, self.folder, self.vector_url)
+            assert self.child.hear() == "ready"
         return self.child
 
 

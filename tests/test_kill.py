@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from crash_child import work
+from killable import child
 
 from chatbot.store import Store
 from retrieval.embed import ScriptedEmbedder
 from retrieval.pipeline import Library
 
-CHILD = Path(__file__).parent / "crash_child.py"
 ROUNDS = 10
 
 pytestmark = pytest.mark.skipif(
@@ -24,28 +24,25 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run_and_kill(phase: str, folder: Path, chance: random.Random) -> list[list[str]]:
+Said = list[tuple[Any, ...]]
+
+
+def run_and_kill(phase: str, folder: Path, chance: random.Random) -> Said:
     """Start the child, kill it some time after it began the work; what it said was finished."""
-    command = [sys.executable, str(CHILD), phase, str(folder)]
-    lines = []
+    said: Said = []
     busy = chance.randint(1, 6)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        for line in child.stdout:
-            lines.append(line)
-            busy -= line.startswith("busy")
-            if busy == 0:
-                break
+    with child(work, phase, folder) as running:
+        while busy:
+            said.append(running.hear())
+            busy -= said[-1][0] == "busy"
         time.sleep(chance.uniform(0, 0.25))
-        child.kill()
-        lines += child.stdout.readlines()
-    assert child.returncode == -signal.SIGKILL, "the child ended by itself"
-    # A last line without its end was cut by the kill.
-    return [line.split() for line in lines if line.endswith("\n")]
+        said += running.kill()
+        assert running.process.exitcode == -signal.SIGKILL, "the child ended by itself"
+    return said
 
 
-def of(said: list[list[str]], kind: str) -> list[list[str]]:
-    return [words[1:] for words in said if words and words[0] == kind]
+def of(said: Said, kind: str) -> Said:
+    return [words[1:] for words in said if words[0] == kind]
 
 
 @pytest.mark.slow
@@ -57,7 +54,7 @@ def test_turns_and_summaries(phase: str, tmp_path: Path) -> None:
         said = run_and_kill(phase, tmp_path, chance)
         for (conversation_id,) in of(said, "conversation"):
             finished[conversation_id] = {turn_id for (turn_id,) in of(said, "turn")}
-            covers = [int(number) for (number,) in of(said, "summary")]
+            covers = [number for (number,) in of(said, "summary")]
         store = Store(tmp_path / "chats.db")
         assert len(store.list_conversations()) >= len(finished)
         for conversation_id, turn_ids in finished.items():
@@ -111,7 +108,7 @@ def test_documents(tmp_path: Path) -> None:
         )
         listed = {info.id: info for info in library.documents()}
         for document_id, number, chunks in of(said, "document"):
-            assert listed[document_id].chunks == int(chunks) == len(library.chunks(document_id))
+            assert listed[document_id].chunks == chunks == len(library.chunks(document_id))
             found = library.search(f"marker{number}x399")
             assert any(f"marker{number}x399" in p.text for p in found)
         for info in listed.values():

@@ -38,8 +38,17 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
-    return tiny_model()
+def model() -> Iterator[Any]:
+    """The model; what was there before a test is not looked through at each collection.
+
+    The engine collects at every step down, and all that other tests have imported takes long.
+    """
+    model = tiny_model()
+    reply(tiny_engine(model))  # imports the rest
+    gc.collect()
+    gc.freeze()
+    yield model
+    gc.unfreeze()
 
 
 def with_free_memory(engine: TransformersEngine, free: Callable[[], Memory]) -> TransformersEngine:

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
-from chatbot.messages import RollingSummary
-from chatbot.store import Store
+import pytest
+from killable import child
 
-ROOT = Path(__file__).resolve().parent.parent
-ROUNDS = 10
-
-# Says on its output what is finished, only once the store has said so.
-WRITER = """
-import dataclasses, itertools, sys
-from pathlib import Path
 from chatbot.messages import Message, PromptTrace, RollingSummary, Segment
 from chatbot.store import Store
 
-store = Store(Path(sys.argv[1]))
-chat = store.create_conversation()
-print("chat", chat.id, flush=True)
-trace = PromptTrace("q", 1, 9, 1, (Segment("passage", 1, "text " * 3000),))
-for n in itertools.count(1):
-    turn = store.begin_turn(chat.id, f"question {n}")
-    print("asked", turn.id, flush=True)
-    reply = (Message(f"a{n}", "assistant", f"reply to {turn.id} " * 50),)
-    done = dataclasses.replace(turn, assistant=reply, finish="stop", trace=trace)
-    store.finish_turn(chat.id, done)
-    print("finished", turn.id, flush=True)
-    if n % 3 == 0:
-        store.save_summary(chat.id, RollingSummary(f"summary {n}", n, 5))
-        print("summary", n, flush=True)
-"""
+ROUNDS = 10
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "SIGKILL"), reason="needs kill -9 (not Windows)"
+)
+
+
+def write(connection: Connection, path: Path) -> None:
+    """Says what is finished, only once the store has said so."""
+    store = Store(path)
+    chat = store.create_conversation()
+    connection.send(("chat", chat.id))
+    trace = PromptTrace("q", 1, 9, 1, (Segment("passage", 1, "text " * 3000),))
+    for n in itertools.count(1):
+        turn = store.begin_turn(chat.id, f"question {n}")
+        connection.send(("asked", turn.id))
+        reply = (Message(f"a{n}", "assistant", f"reply to {turn.id} " * 50),)
+        done = dataclasses.replace(turn, assistant=reply, finish="stop", trace=trace)
+        store.finish_turn(chat.id, done)
+        connection.send(("finished", turn.id))
+        if n % 3 == 0:
+            store.save_summary(chat.id, RollingSummary(f"summary {n}", n, 5))
+            connection.send(("summary", n))
+
+
+def ask(connection: Connection, path: Path) -> None:
+    store = Store(path)
+    chat = store.create_conversation()
+    connection.send((chat.id, store.begin_turn(chat.id, "아직 답이 없다").id))
+    time.sleep(60)
 
 
 def test_nothing_finished_is_lost_when_the_writer_is_killed(tmp_path: Path) -> None:
@@ -57,13 +68,8 @@ def test_nothing_finished_is_lost_when_the_writer_is_killed(tmp_path: Path) -> N
 
 def test_a_question_that_is_being_answered_survives_as_interrupted(tmp_path: Path) -> None:
     path = tmp_path / "chats.db"
-    code = (
-        "import sys, time; from pathlib import Path; from chatbot.store import Store\n"
-        "store = Store(Path(sys.argv[1])); chat = store.create_conversation()\n"
-        "print(chat.id, store.begin_turn(chat.id, '아직 답이 없다').id, flush=True); time.sleep(60)"
-    )
-    with _start(code, path) as writer:
-        chat_id, turn_id = str(writer.stdout and writer.stdout.readline()).split()
+    with child(ask, path) as writer:
+        chat_id, turn_id = writer.hear()
         with Store(path) as store:
             assert store.load(chat_id).turns[0].finish == "running"
         writer.kill()
@@ -74,29 +80,18 @@ def test_a_question_that_is_being_answered_survives_as_interrupted(tmp_path: Pat
         assert [t.id for t in store.load(chat_id).turns] == [again.id]
 
 
-def _start(code: str, path: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", code, str(path)]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, encoding="utf-8")
-
-
-def _killed_writer(path: Path, after_s: float) -> dict[str, list[str]]:
+def _killed_writer(path: Path, after_s: float) -> dict[str, list[Any]]:
     """What a writer reported before it was killed, by kind."""
-    report: dict[str, list[str]] = {"chat": [], "asked": [], "finished": [], "summary": []}
-    with _start(WRITER, path) as writer:
-        assert writer.stdout is not None
-        first = writer.stdout.readline()
+    report: dict[str, list[Any]] = {"chat": [], "asked": [], "finished": [], "summary": []}
+    with child(write, path) as writer:
+        first = writer.hear()
         time.sleep(after_s)
-        writer.kill()
-        lines = [first, *writer.stdout.readlines()]
-    for line in lines:
-        # The kill may have come in the middle of the last line.
-        if line.endswith("\n"):
-            kind, value = line.split()
+        for kind, value in [first, *writer.kill()]:
             report[kind].append(value)
     return report
 
 
-def _check(path: Path, reports: list[dict[str, list[str]]]) -> None:
+def _check(path: Path, reports: list[dict[str, list[Any]]]) -> None:
     with Store(path) as store:
         for report in reports:
             chat = store.load(report["chat"][0])
@@ -109,7 +104,7 @@ def _check(path: Path, reports: list[dict[str, list[str]]]) -> None:
             assert {turn.finish for turn in chat.turns} <= {"stop", "interrupted"}
             if report["summary"]:
                 assert isinstance(chat.summary, RollingSummary)
-                assert chat.summary.covers >= int(report["summary"][-1])
+                assert chat.summary.covers >= report["summary"][-1]
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
