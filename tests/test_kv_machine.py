@@ -171,7 +171,7 @@ class Chats(RuleBasedStateMachine):
 
 TestChats = Chats.TestCase
 TestChats.settings = settings(
-    max_examples=40, stateful_step_count=16, deadline=None, derandomize=True, database=None
+    max_examples=20, stateful_step_count=16, deadline=None, derandomize=True, database=None
 )
 
 
