@@ -20,6 +20,8 @@ from chatbot.commands.plan_child import Case
 from chatbot.engine.local import TransformersEngine
 from chatbot.settings import Settings
 
+SHORT = ("--system-prompt", "Be brief.", "--reply-tokens", 24, "--summary-tokens", 32)
+
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
@@ -29,9 +31,10 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module")
 def still_heap() -> Iterator[None]:
-    """Nothing that was there before is looked through at each of the many collections."""
+    """What was there before is not looked through at each of the many collections."""
+    tiny_model()  # imports the rest
     gc.collect()
     gc.freeze()
     yield
@@ -39,7 +42,7 @@ def still_heap() -> Iterator[None]:
 
 
 @pytest.fixture
-def tiny(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+def tiny(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, still_heap: None) -> None:
     """The tiny model in place of the configured one."""
     model = tiny_model(seed=getattr(request, "param", 0), window_tokens=1024)
 
@@ -68,7 +71,7 @@ def figures(*arguments: object) -> dict[str, Any]:
 def test_the_chat_goes_on_after_every_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_faults, "STORY", bench_faults.STORY[:300])
     monkeypatch.setattr(bench_faults, "WARM_UPS", 0)
-    found = figures("faults", "--times", 1, "--system-prompt", "Be brief.", "--reply-tokens", 48)
+    found = figures("faults", "--times", 1, *SHORT)
     assert found["places"].keys() == {"first_token", "token_20", "piece_3", "fold", "warm"}
     assert found["injected"] == found["recovered"] == 5, found
     assert found["hangs"] == 0
@@ -88,7 +91,7 @@ def test_a_reply_that_never_ends_is_a_hang(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(bench_faults, "FaultyEngine", Stuck)
     monkeypatch.setattr(bench_faults, "HANG_S", 0.2)
     monkeypatch.setattr(bench_faults, "_settled", lambda services: 1)
-    found = figures("faults", "--times", 1, "--system-prompt", "Be brief.")
+    found = figures("faults", "--times", 1, *SHORT)
     assert found["hangs"] == 5
     assert found["recovered"] == 0
 

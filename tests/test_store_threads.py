@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from killable import child
 from store_samples import TRACE, answered, say, summary
 
 from chatbot.store import Store
@@ -65,19 +66,29 @@ def test_twenty_threads_in_one_chat_lose_no_turn(store: Store) -> None:
     assert sorted(questions) == sorted(f"{n}-{i}" for n in range(20) for i in range(10))
 
 
+def open_and_ask(connection: Connection, place: Path | str) -> None:
+    """A program at a database; it says what went wrong, or None."""
+    connection.send("ready")
+    connection.recv()
+    try:
+        with Store(place) as store:
+            chat = store.create_conversation()
+            for n in range(5):
+                store.begin_turn(chat.id, str(n))
+    except BaseException as error:
+        connection.send(repr(error))
+    else:
+        connection.send(None)
+
+
 def test_several_programs_may_open_a_new_database_at_once(place: Path | str) -> None:
-    code = (
-        "import sys; from pathlib import Path; from chatbot.store import Store\n"
-        "place = sys.argv[1]\n"
-        "with Store(place if '://' in place else Path(place)) as s:\n"
-        "    c = s.create_conversation()\n"
-        "    for n in range(5): s.begin_turn(c.id, str(n))\n"
-    )
-    command = [sys.executable, "-c", code, str(place)]
-    root = Path(__file__).parent.parent
-    running = [subprocess.Popen(command, cwd=root, stderr=subprocess.PIPE) for _ in range(4)]
-    errors = [process.communicate(timeout=60)[1].decode() for process in running]
-    assert errors == ["", "", "", ""]
+    with ExitStack() as stack:
+        running = [stack.enter_context(child(open_and_ask, place)) for _ in range(4)]
+        for one in running:
+            assert one.hear() == "ready"
+        for one in running:
+            one.say("go")
+        assert [one.hear() for one in running] == [None] * 4
     with Store(place) as store:
         assert [info.turns for info in store.list_conversations()] == [5, 5, 5, 5]
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import pytest
+from killable import child
 
 from benchmarks.postgres_server import PostgresServer
 from chatbot import store_leases
@@ -93,7 +94,7 @@ def test_the_same_file_at_two_programs_is_embedded_once(pair: Pair, tmp_path: Pa
         assert embedder.begun.wait(WAIT_S)
         n_texts = len(embedder.texts)
         second = pool.submit(two.ingest, path)
-        time.sleep(1.0)
+        time.sleep(0.5)
         was_waiting = not second.done() and len(embedder.texts) == n_texts
         embedder.go_on.set()
         reports = [first.result(WAIT_S), second.result(WAIT_S)]
@@ -166,12 +167,12 @@ def test_a_file_that_failed_is_free_at_once(local_pair: Pair, tmp_path: Path) ->
 # Processes that die, and databases that are away
 
 
-def hang(place: Path | str, folder: Path, path: Path, begun: Any) -> None:
+def hang(connection: Connection, place: Path | str, folder: Path, path: Path) -> None:
     """Take a file in and never come to an end."""
 
     class Hanging(ScriptedEmbedder):
         def embed_documents(self, texts: Any) -> Vectors:
-            begun.set()
+            connection.send("begun")
             time.sleep(600)
             raise AssertionError
 
@@ -181,22 +182,16 @@ def hang(place: Path | str, folder: Path, path: Path, begun: Any) -> None:
 
 def test_what_a_killed_program_claimed_is_free(place: Path | str, tmp_path: Path) -> None:
     path, folder = file_of(tmp_path, "carrick.txt"), tmp_path / "library"
-    context = multiprocessing.get_context("spawn")
     with Store(place) as store, closing(library_at(folder, store, ScriptedEmbedder())) as library:
-        begun = context.Event()
-        child = context.Process(target=hang, args=(place, folder, path, begun), daemon=True)
-        child.start()
-        try:
-            assert begun.wait(WAIT_S * 2)
-            with ThreadPoolExecutor(1) as pool:
-                waiting = pool.submit(library.ingest, path)
-                time.sleep(LEASE_S * 1.5)
-                assert not waiting.done(), "it lives, and puts its end off"
-                child.kill()
-                assert waiting.result(WAIT_S).status == "indexed"
-        finally:
-            child.kill()
-            child.join()
+        with child(hang, place, folder, path) as hanging, ThreadPoolExecutor(1) as pool:
+            assert hanging.hear() == "begun"
+            waiting = pool.submit(library.ingest, path)
+            # A file has no leases that could run out.
+            time.sleep(LEASE_S * 1.5 if isinstance(place, str) else 0.5)
+            lived = not waiting.done()
+            hanging.kill()
+            assert waiting.result(WAIT_S).status == "indexed"
+        assert lived, "it lives, and puts its end off"
         assert [document.name for document in library.documents()] == ["carrick.txt"]
 
 
