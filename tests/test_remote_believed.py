@@ -123,12 +123,12 @@ def test_a_whole_reply_stays_one_when_it_can_not_be_counted(
 
 def test_a_server_that_does_not_answer_is_asked_once(tmp_path: Path) -> None:
     peer = Peer("vLLM", tmp_path)
-    engine = remote_engine(peer.url, engine_timeout_s=1.0)
+    engine = remote_engine(peer.url, engine_timeout_s=0.4)
     asked = []
 
     def hangs(ids: list[int]) -> dict[str, Any]:
         asked.append(ids)
-        time.sleep(2.5)
+        time.sleep(1.5)
         return truth(ids)
 
     peer.tokens_said = hangs

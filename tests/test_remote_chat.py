@@ -139,7 +139,7 @@ def test_a_long_conversation_with_folds_and_documents_is_counted_exactly(
     report = rig.services.library.ingest(file)
     assert report.document_id is not None
     rig.services.store.set_documents(rig.id, [report.document_id])
-    for number in range(14):
+    for number in range(9):
         rig.peer.reply = lambda prompt, n=number: f"Room {n} has {n + 2} windows. 창이 많다. " * 3
         turn = rig.ask(f"How many windows has room {number}? 창은 몇 개? <|eot_id|>")
         assert turn.finish == "stop" and turn.trace and turn.usage

@@ -56,7 +56,7 @@ def test_our_count_is_the_servers(served: tuple[Peer, RemoteEngine]) -> None:
     peer, engine = served
     rng = random.Random(5)
     tokenizer, form = engine.tokenizer, engine.tokenizer.chat_format
-    for _ in range(25):
+    for _ in range(12):
         turns = [
             (tokenizer.encode(mixed(rng)), tokenizer.encode(mixed(rng)))
             for _ in range(rng.randint(0, 4))
