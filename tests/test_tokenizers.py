@@ -107,9 +107,9 @@ def test_surrogate_pairs_are_joined(tokenizer: ChatTokenizer) -> None:
 
 
 @pytest.mark.parametrize("unit", ["a", " ", "가", "a ", "\n"])
-def test_a_megabyte_of_one_character_takes_linear_time(tokenizer: ChatTokenizer, unit: str) -> None:
+def test_very_much_of_one_character_takes_linear_time(tokenizer: ChatTokenizer, unit: str) -> None:
     seconds = []
-    for chars in (30_000, 300_000):
+    for chars in (10_000, 100_000):
         text = (unit * chars)[:chars]
         started = time.process_time()
         ids = tokenizer.encode(text)
