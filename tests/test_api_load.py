@@ -8,7 +8,7 @@ from benchmarks.api_load import MIB, Load, growth_mib, measure, percentile
 
 
 def test_a_small_load_is_answered_without_an_error(tmp_path: Path) -> None:
-    load = Load(users=3, seconds=3.0, think_s=0.5, tokens_per_s=200.0)
+    load = Load(users=3, seconds=1.5, think_s=0.2, tokens_per_s=200.0)
     result = measure(load, tmp_path)
     assert result["errors"] == 0, result["first_errors"]
     assert result["turns"] >= 3 and 0 < result["own_p50_ms"] <= result["own_p95_ms"]
