@@ -9,11 +9,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.postgres_server import PostgresServer
 from chatbot.records import new_id
 from retrieval.bm25 import document_vector, idf, query_vector, score
 from retrieval.chunk_store import Entry, Window
@@ -273,36 +275,48 @@ def test_lost_rows_are_said(index: MilvusIndex) -> None:
 
 
 def test_rows_of_a_process_that_died_are_removed(
-    index: MilvusIndex, server: Server, place: Path | str
+    server: Server, tmp_path: Path, postgres: PostgresServer
 ) -> None:
+    """It dies while it writes to two places, one of each kind."""
     code = (
         "import os, sys; from pathlib import Path\n"
         "from tests.test_milvus_index import put\n"
         "from retrieval.milvus_index import open_milvus_index\n"
-        "place = sys.argv[2] if '://' in sys.argv[2] else Path(sys.argv[2])\n"
-        "index = open_milvus_index(sys.argv[1], place, embedder='one')\n"
-        "put(index, 'a.txt', 'the guild', also=lambda _: os._exit(9))\n"
+        "url, file, database = sys.argv[1:]\n"
+        "one = open_milvus_index(url, Path(file), embedder='one')\n"
+        "two = open_milvus_index(url, database, embedder='one')\n"
+        "die = lambda _: os._exit(9)\n"
+        "put(one, 'a.txt', 'the guild', also=lambda _: put(two, 'a.txt', 'the guild', also=die))\n"
     )
-    command = [sys.executable, "-c", code, server.url, str(place)]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 9
-    assert index.counts()["chunks"] == 1 and index.lexical(["guild"], 9) == []
-    put(index, "b.txt", "other")
-    counts = index.counts()
-    assert (counts["chunks"], counts["batches"]) == (1, 0)
+    places: tuple[Path, str] = (tmp_path / "catalogue.db", postgres.fresh())
+    with ExitStack() as stack:
+        # Before the process is begun, since opening removes such rows, too.
+        indexes = [open_milvus_index(server.url, place, embedder="one") for place in places]
+        for index in indexes:
+            stack.callback(index.close)
+        command = [sys.executable, "-c", code, server.url, *map(str, places)]
+        assert subprocess.run(command, cwd=ROOT, check=False).returncode == 9
+        for index in indexes:
+            assert index.counts()["chunks"] == 1 and index.lexical(["guild"], 9) == []
+            put(index, "b.txt", "other")
+            counts = index.counts()
+            assert (counts["chunks"], counts["batches"]) == (1, 0)
 
 
-def test_a_server_that_goes_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_goes_and_comes_back(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("retrieval.milvus_link.REST_S", 0.2)
     monkeypatch.setattr("retrieval.milvus_link.READ_S", 1.0)
     monkeypatch.setattr("retrieval.milvus_link.WRITE_S", 1.0)
     file = tmp_path / "a.txt"
     file.write_text("The guild paid for the lantern.", encoding="utf-8")
-    with milvus_server(tmp_path / "milvus") as server:
-        embedder = ScriptedEmbedder(dimensions=16)
-        store = open_milvus_index(server.url, tmp_path / "c.db", embedder=embedder.name)
-        library = Library(tmp_path, embedder=embedder, count_tokens=len, store=store)
-        assert library.ingest(file).status == "indexed"
-        server.kill()
+    embedder = ScriptedEmbedder(dimensions=16)
+    store = open_milvus_index(server.url, tmp_path / "c.db", embedder=embedder.name)
+    library = Library(tmp_path, embedder=embedder, count_tokens=len, store=store)
+    assert library.ingest(file).status == "indexed"
+    server.kill()
+    try:
         with pytest.raises(
             IndexAwayError,
             match=r"does not answer; see that it runs and --vector-url is right\. Nothing",
@@ -313,17 +327,18 @@ def test_a_server_that_goes_and_comes_back(tmp_path: Path, monkeypatch: pytest.M
         assert [info.name for info in library.documents()] == ["a.txt"]
         library.delete(library.documents()[0].id)
         assert library.ingest(file, name="c.txt").status == "error"
+    finally:
         server.start()
-        for _ in range(100):
-            report = library.ingest(file, name="d.txt")
-            if report.status == "indexed":
-                break
-            threading.Event().wait(0.3)
-        assert [passage.document for passage in library.search("guild")] == ["d.txt"]
-        assert store.answers()
-        counts = store.counts()
-        assert (counts["chunks"], counts["batches"]) == (1, 0), "deleted text is still there"
-        library.close()
+    for _ in range(100):
+        report = library.ingest(file, name="d.txt")
+        if report.status == "indexed":
+            break
+        threading.Event().wait(0.1)
+    assert [passage.document for passage in library.search("guild")] == ["d.txt"]
+    assert store.answers()
+    counts = store.counts()
+    assert (counts["chunks"], counts["batches"]) == (1, 0), "deleted text is still there"
+    library.close()
 
 
 def test_a_server_that_is_not_there_at_the_start(
