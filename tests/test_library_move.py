@@ -4,6 +4,7 @@ move goes on, and what did not arrive is seen. And the program as a whole with -
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -37,9 +38,23 @@ TEXTS = {
     "c.txt": "\n\n".join(f"Line {i} tells of the word{i % 7} and 항목 {i}." for i in range(60)),
 }
 EMBEDDER = ScriptedEmbedder(dimensions=32)
+FILLED: list[Path] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The library that `fill` copies."""
+    FILLED.append(tmp_path_factory.mktemp("filled"))
+    make_library(FILLED[0])
+    yield
+    FILLED.clear()
 
 
 def fill(folder: Path) -> None:
+    shutil.copytree(FILLED[0], folder, dirs_exist_ok=True)
+
+
+def make_library(folder: Path) -> None:
     library = Library(
         folder,
         embedder=EMBEDDER,
@@ -193,7 +208,7 @@ def test_the_command_moves_everybody_and_keeps_the_source(tmp_path: Path) -> Non
     home = tmp_path / "home"
     for folder in (home / "library", home / "people" / "kim" / "library"):
         folder.mkdir(parents=True)
-        fill(folder)
+        make_library(folder)  # each with ids of its own
     url = tmp_path / "vectors.db"
     data = ("--data-dir", home, *KEYWORDS_ONLY)
     done = inside("library", "move", "--to", url, "--json", *data)
