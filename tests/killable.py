@@ -9,7 +9,12 @@ from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-IMPORTED = ("chatbot.chat", "chatbot.engine.scripted", "chatbot.store", "retrieval.pipeline")
+IMPORTED = (
+    "chatbot.engine.scripted",
+    "chatbot.regression.runner",
+    "chatbot.store",
+    "retrieval.pipeline",
+)
 START_S = 60.0
 
 

@@ -20,7 +20,7 @@ def test_a_question_to_the_demo_model_leaves_only_json_on_stdout(
 ) -> None:
     outcome = program(
         *("ask", "When was the tower built?", "--documents", folder / "tower.txt", "--json"),
-        *("--cache-dir", model_cache, "--reply-tokens", 16),
+        *("--cache-dir", model_cache, "--reply-tokens", 6),
     )
     assert outcome.code == 0, outcome.err
     (result,) = outcome.lines

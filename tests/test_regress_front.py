@@ -9,11 +9,13 @@ import sys
 import tempfile
 import threading
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
 import pytest
 from cli import ROOT
+from killable import child
 from regress_tools import FAILING, PASSING, SCRIPTED, load, write
 
 from chatbot.regression.results import load_run
@@ -27,23 +29,32 @@ SLOW = """
     turns:
       - {user: Go., reply: {behaviour: stall, text: a b c}}
 """
+N_CASES, WARM = 250, 50
+CASE_BYTES = 160 << 10
+"""So much may add up for each case."""
 PLUGIN = ("-p", "chatbot.regression.pytest_plugin", "-q")
 
 
-def run_pytest(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run pytest on suites in a folder that has nothing of this project."""
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *map(str, arguments)],
-        cwd=folder,
-        # The settings of whoever runs the tests do not count.
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CHATBOT_MODEL": "none-such"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def pytest_in(connection: Connection, folder: Path, arguments: list[str]) -> None:
+    with (folder / "shown.txt").open("w") as shown:
+        for descriptor in (1, 2):
+            os.dup2(shown.fileno(), descriptor)
+    os.chdir(folder)
+    # The settings of whoever runs the tests do not count.
+    os.environ["CHATBOT_MODEL"] = "none-such"
+    pytest.main(arguments)
+    sys.stdout.flush()
+    connection.send("ended")
 
 
+def run_pytest(folder: Path, *arguments: object) -> str:
+    """What pytest shows of suites in a folder that has nothing of this project."""
+    with child(pytest_in, folder, [str(argument) for argument in arguments]) as process:
+        assert process.hear() == "ended"
+    return (folder / "shown.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="forks")
 def test_suites_run_under_pytest(tmp_path: Path) -> None:
     folder = tmp_path / "conversations"
     folder.mkdir()
@@ -54,14 +65,14 @@ def test_suites_run_under_pytest(tmp_path: Path) -> None:
     chosen = ("--continue-on-collection-errors", "--junitxml", "out.xml", "-k", "never or quick")
     done = run_pytest(tmp_path, *PLUGIN, *chosen, ".")
     # -k finds names and tags; a bad suite is a sentence.
-    assert "1 failed, 1 passed, 1 deselected, 1 error" in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 1 passed, 1 deselected, 1 error" in done, done
     for words in ("never stored", "never-told", "What nobody said", "prompt: system"):
-        assert words in done.stdout
-    assert "bad.yaml, line" in done.stdout and "did you mean contains?" in done.stdout
-    assert "Traceback" not in done.stdout and "read_yaml" not in done.stdout
+        assert words in done
+    assert "bad.yaml, line" in done and "did you mean contains?" in done
+    assert "Traceback" not in done and "read_yaml" not in done
     assert 'name="never-told"' in (tmp_path / "out.xml").read_text(encoding="utf-8")
     again = run_pytest(tmp_path, *PLUGIN, "--lf", folder / "suite.yaml")
-    assert "1 failed" in again.stdout and "passed" not in again.stdout
+    assert "1 failed" in again and "passed" not in again
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
@@ -98,10 +109,10 @@ def test_ctrl_c_ends_the_program_and_keeps_what_is_done(workers: int, tmp_path: 
 
 
 @pytest.mark.slow
-def test_five_hundred_cases_leave_memory_flat(tmp_path: Path) -> None:
+def test_many_cases_leave_memory_flat(tmp_path: Path) -> None:
     one = "  - id: c{n}\n    why: One of many.\n    turns:\n"
     one += "      - {{user: Code {n}., reply: ok {n}, assert: [contains: {wanted}]}}\n"
-    cases = "".join(one.format(n=n, wanted=f"ok {n}" if n % 10 else "no") for n in range(500))
+    cases = "".join(one.format(n=n, wanted=f"ok {n}" if n % 10 else "no") for n in range(N_CASES))
     suite = load(tmp_path, cases)
     process = psutil.Process()
     threads = threading.active_count()
@@ -112,10 +123,10 @@ def test_five_hundred_cases_leave_memory_flat(tmp_path: Path) -> None:
         RunOptions(SCRIPTED),
         on_case=lambda _: seen.append(process.memory_info().rss),
     )
-    assert (result.count("passed"), result.count("failed")) == (450, 50)
-    # The 50 failing conversations are kept; nothing else may add up. The process has run other
+    assert (result.count("passed"), result.count("failed")) == (N_CASES * 9 // 10, N_CASES // 10)
+    # The failing conversations are kept; nothing else may add up. The process has run other
     # tests, whose freed memory comes and goes.
-    assert max(seen[100:]) - seen[100] < 64 << 20
+    assert max(seen[WARM:]) - seen[WARM] < (N_CASES - WARM) * CASE_BYTES
     assert process.num_fds() < 100 and threads_end(threads + 5)
 
 

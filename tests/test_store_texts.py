@@ -166,7 +166,7 @@ def test_an_import_must_make_sense(store: Store) -> None:
     assert (stored.turns[0].finish, stored.title) == ("interrupted", "first?")
 
 
-def test_speed_of_import_and_load(store: Store) -> None:
+def test_speed_of_import_and_load_up_to_5000_turns(store: Store) -> None:
     started = time.process_time()
     store.import_conversation(long_chat(1000, chat_id="a"))
     import_s = time.process_time() - started
@@ -174,7 +174,7 @@ def test_speed_of_import_and_load(store: Store) -> None:
     load_s = {}
     for chat_id in ("a", "b"):
         times = []
-        for _ in range(3):
+        for _ in range(5):
             started = time.process_time()
             store.load(chat_id)
             times.append(time.process_time() - started)
@@ -184,4 +184,5 @@ def test_speed_of_import_and_load(store: Store) -> None:
     )
     assert import_s < 2.0
     assert load_s["a"] < 0.15
-    assert load_s["b"] < 0.6
+    # What is known already is not read again.
+    assert load_s["b"] < 0.04
