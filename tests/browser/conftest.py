@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sy
 from tests.browser.person import CHROMIUM, FLAGS, Person, Site, fresh
 
 Tab = Callable[..., Person]
+USUAL: dict[str, object] = {"locale": "en-US", "viewport": {"width": 1280, "height": 860}}
 # Other tests run beside these, on two cores: what is slow then is no fault of the page.
 expect.set_options(timeout=30_000)
 
@@ -53,6 +54,7 @@ class Pool:
 
     def lend(self, **options: object) -> BrowserContext:
         """A window that nobody else has; two of them are as two browsers."""
+        options = {**USUAL, **options}
         same = self._made.setdefault(repr(sorted(options.items())), [])
         window = next((w for w in same if w not in self._lent), None)
         if window is None:
@@ -70,7 +72,7 @@ class Pool:
                 return fresh(Person(self._kept), url)
             except (Error, AssertionError):
                 self._kept.context.close()
-        window = self._open({})
+        window = self._open(USUAL)
         window.set_default_timeout(20_000)
         self._kept = window.new_page()
         return Person(self._kept).open(url)
@@ -89,8 +91,7 @@ class Pool:
         self.hosts.clear()
 
     def _open(self, options: dict[str, object]) -> BrowserContext:
-        settings = {"locale": "en-US", "viewport": {"width": 1280, "height": 860}, **options}
-        made = self._browser.new_context(**settings)  # type: ignore[arg-type]
+        made = self._browser.new_context(**options)  # type: ignore[arg-type]
         made.on("weberror", lambda error: self.errors.append(str(error.error)))
         made.on("request", lambda request: self._asked(request.url))
         return made
