@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,11 +14,43 @@ from playwright.sync_api import BrowserContext, expect
 from chatbot.engine.base import EngineInfo
 from chatbot.engine.lazy import LazyEngine, LoadHandle
 from chatbot.engine.scripted import ScriptedEngine
-from tests.browser.person import Site, person, script, until
+from tests.browser.person import Person, Site, person, script, until
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.browser
 Windows = Callable[..., BrowserContext]
+
+
+# The page looks for a program that has ended every one and a half seconds; nobody waits for that.
+IMPATIENT = """(() => {
+  const usual = window.setTimeout;
+  window.setTimeout = (run, ms, ...given) => usual(run, ms === 1500 ? 150 : ms, ...given);
+})()"""
+
+
+def impatient(context: BrowserContext, url: str) -> Person:
+    """A new tab that looks again at once when the program has gone."""
+    page = context.new_page()
+    page.add_init_script(IMPATIENT)
+    return Person(page).open(url)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def to_be_killed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A server as a process of its own, and its folder. Its interpreter imports the program while
+    the first tests run."""
+    folder = tmp_path_factory.mktemp("killed")
+    command = [sys.executable, "-m", "tests.browser.scripted_server", str(folder), "0"]
+    given = {**os.environ, "HOME": str(folder)}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=given, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process, folder
+        finally:
+            process.kill()
 
 
 def test_two_tabs_keep_their_own_chat_and_wait_in_a_visible_line(
@@ -67,7 +99,8 @@ def test_a_long_reply_blocks_no_upload_stop_or_list_of_another_tab(
     """BC-79: everything but the reply itself has its own lane."""
     own = Site(folder)
     try:
-        tabs = [person(windows(), own.url) for _ in range(3)]
+        first, second = windows(), windows()
+        tabs = [person(context, own.url) for context in (first, second, second)]
         tabs[0].write("first script:stall")
         expect(tabs[0].last_reply()).to_contain_text("word3")
         for number, tab in enumerate(tabs[1:], start=1):
@@ -101,45 +134,19 @@ def test_closing_the_tab_stops_the_reply_and_keeps_it(
     assert not site.services.chat.is_running(chat)
 
 
-def test_a_restart_of_the_server_loses_nothing(windows: Windows, folder: Path) -> None:
-    own = Site(folder)
-    try:
-        tab = person(windows(), own.url)
-        tab.ask("remember me")
-        address = tab.page.url
-        tab.page.goto("about:blank")
-        own.restart()
-        tab.open(address)
-        expect(tab.questions).to_have_text(["remember me"])
-        expect(tab.chats).to_have_count(1)
-        tab.ask("and go on")
-        expect(tab.questions).to_have_text(["remember me", "and go on"])
-    finally:
-        own.close()
-
-
-@contextmanager
-def killed_server(folder: Path) -> Iterator[str]:
-    """The address of a server of its own process, which is killed at the end."""
-    command = [sys.executable, "-m", "tests.browser.scripted_server", str(folder), "0"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            yield process.stdout.readline().strip()
-        finally:
-            process.kill()
-
-
 def test_a_server_killed_in_mid_reply_comes_back_with_the_question_and_retry(
-    windows: Windows, folder: Path
+    windows: Windows, to_be_killed: tuple[subprocess.Popen[str], Path]
 ) -> None:
-    context = windows()
-    with killed_server(folder) as url:
-        tab = person(context, url)
-        tab.ask("Before script:plain")
-        tab.write("Cut off script:slow")
-        expect(tab.last_reply()).to_contain_text("word3")
-        port = int(url.rstrip("/").rsplit(":", 1)[1])
+    process, folder = to_be_killed
+    assert process.stdout
+    url = process.stdout.readline().strip()
+    tab = impatient(windows(), url)
+    tab.ask("Before script:plain")
+    tab.write("Cut off script:slow")
+    expect(tab.last_reply()).to_contain_text("word3")
+    process.kill()
+    process.wait()
+    port = int(url.rstrip("/").rsplit(":", 1)[1])
     own = Site(folder, port=port)
     try:
         # The page comes back by itself, in the same chat.
@@ -215,12 +222,13 @@ def test_a_model_that_cannot_be_loaded_is_told_and_the_question_stays(
         own.close()
 
 
-def test_a_program_that_ends_in_a_reply_says_so_and_the_page_comes_back(
+def test_a_program_that_ends_in_a_reply_says_so_and_the_page_comes_back_with_everything(
     windows: Windows, folder: Path
 ) -> None:
     own = Site(folder)
     try:
-        tab = person(windows(locale="ko-KR"), own.url)
+        tab = impatient(windows(locale="ko-KR"), own.url)
+        tab.ask("remember me")
         tab.write("script:stall")
         expect(tab.last_reply()).to_contain_text("word2")
         tab.box.fill("A draft")
@@ -229,8 +237,18 @@ def test_a_program_that_ends_in_a_reply_says_so_and_the_page_comes_back(
             expect(tab.stop_button).to_be_hidden()
             expect(tab.page.locator(".toast-body")).to_have_count(0)
         expect(tab.page.locator("#ended")).to_have_count(0)
+        expect(tab.questions).to_have_text(["remember me", "script:stall"])
         expect(tab.last_reply()).to_contain_text("word2")
+        expect(tab.chats).to_have_count(1)
         expect(tab.send_button).to_be_visible()
         expect(tab.box).to_have_value("A draft")
+        address = tab.page.url
+        tab.ask("and go on script:plain")
+        tab.page.goto("about:blank")
+        own.restart()
+        tab.open(address)
+        expect(tab.questions).to_have_text(
+            ["remember me", "script:stall", "and go on script:plain"]
+        )
     finally:
         own.close()
