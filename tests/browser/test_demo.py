@@ -128,7 +128,7 @@ def test_twenty_turns_with_a_fold(tab: Person, opened: tuple[Handle, Services]) 
     chat = opened[1].chat
     usual = chat.settings
     # So short that the first turns are folded early, and that no prompt takes long to read.
-    short = {"window_tokens": 384, "reply_tokens": 8, "summary_tokens": 40}
+    short = {"window_tokens": 384, "reply_tokens": 4, "summary_tokens": 40}
     chat.change_settings(usual.model_copy(update=short))
     try:
         for number in range(20):
