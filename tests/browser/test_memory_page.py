@@ -212,25 +212,18 @@ def test_settings_say_their_cost_and_refuse_what_cannot_be(windows: Windows, fol
         own.close()
 
 
-def test_the_meter_counts_the_draft_before_it_is_sent_and_warns(
-    windows: Windows, folder: Path
-) -> None:
-    own = Site(folder)
-    try:
-        tab = person(windows(), own.url)
-        tab.ask("A first question about boats")
-        meter = tab.page.locator("#meter")
-        tab.box.fill("Now a longer draft with some more words in it")
-        expect(meter).to_contain_text("With your text:")
-        shown = re.search(r"With your text: ([\d,]+) of", meter.inner_text())
-        trace = own.services.chat.context(tab.conversation_id, tab.box.input_value())
-        assert shown and int(shown[1].replace(",", "")) == trace.prompt_tokens
-        tab.box.fill("word " * 6000)
-        expect(meter).to_contain_text("more than fits")
-        tab.box.fill("")
-        expect(meter).to_contain_text("Last prompt")
-        tab.page.keyboard.press("Control+/")
-        expect(tab.page.locator("dialog .keys-list")).to_contain_text("Search chats")
-        tab.page.locator("dialog [data-confirm]").click()
-    finally:
-        own.close()
+def test_the_meter_counts_the_draft_before_it_is_sent_and_warns(tab: Person, site: Site) -> None:
+    tab.ask("A first question about boats")
+    meter = tab.page.locator("#meter")
+    tab.box.fill("Now a longer draft with some more words in it")
+    expect(meter).to_contain_text("With your text:")
+    shown = re.search(r"With your text: ([\d,]+) of", meter.inner_text())
+    trace = site.services.chat.context(tab.conversation_id, tab.box.input_value())
+    assert shown and int(shown[1].replace(",", "")) == trace.prompt_tokens
+    tab.box.fill("word " * 6000)
+    expect(meter).to_contain_text("more than fits")
+    tab.box.fill("")
+    expect(meter).to_contain_text("Last prompt")
+    tab.page.keyboard.press("Control+/")
+    expect(tab.page.locator("dialog .keys-list")).to_contain_text("Search chats")
+    tab.page.locator("dialog [data-confirm]").click()
