@@ -50,12 +50,15 @@ def test_a_thousand_turns_open_fast_and_a_new_one_touches_no_old_row(
     tab: Person, site: Site
 ) -> None:
     chat = long_chat(site, "huge", 1000)
-    empty = min(opening_s(tab, site.url, 0) for _ in range(2))
+    address = f"{site.url}?c={chat}"
+    opened, empty, limit_s = [opening_s(tab, address, 30)], 0.0, 2.0
     # Two seconds, or on a busy machine not much more than an empty page takes.
-    limit_s = max(2.0, 2.5 * empty)
-    opened: list[float] = []
-    while len(opened) < 3 and min(opened, default=limit_s) >= limit_s:
-        opened.append(opening_s(tab, f"{site.url}?c={chat}", 30))
+    if opened[0] >= limit_s:
+        empty = min(opening_s(tab, site.url, 0) for _ in range(2))
+        limit_s = max(limit_s, 2.5 * empty)
+        # The chat is to be open again.
+        while len(opened) < 2 or (len(opened) < 4 and min(opened) >= limit_s):
+            opened.append(opening_s(tab, address, 30))
     assert min(opened) < limit_s, (opened, empty)
     tab.page.evaluate(WATCH_OLD)
     before = tab.feet.count()
