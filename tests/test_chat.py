@@ -306,7 +306,7 @@ def test_a_question_about_a_document_cites_it(make: MakeChat, tmp_path: Path) ->
 
 def test_a_message_larger_than_the_window_becomes_a_document(make: MakeChat) -> None:
     rig = make(window_tokens=400)
-    filler = "\n".join(f"Line {n} says nothing of interest." for n in range(400))
+    filler = "\n".join(f"Line {n} says nothing of interest." for n in range(150))
     message = f"Tell me the code word.\n{filler}\nThe code word is PLUM-7."
     turn = rig.ask(message)
     assert {n.code for n in turn.notices} >= {"question_attached", "question_shortened"}

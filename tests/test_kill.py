@@ -17,7 +17,7 @@ from chatbot.store import Store
 from retrieval.embed import ScriptedEmbedder
 from retrieval.pipeline import Library
 
-ROUNDS = 10
+ROUNDS = 6
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "SIGKILL"), reason="needs kill -9 (not Windows)"
@@ -78,7 +78,7 @@ def test_turns_and_summaries(phase: str, tmp_path: Path) -> None:
 def test_edits_and_versions(tmp_path: Path) -> None:
     """Whatever the kill cuts short: every finished reply is in the chat or in a version of it."""
     chance = random.Random("edit")
-    for _ in range(ROUNDS // 2):
+    for _ in range(ROUNDS - 2):
         said = run_and_kill("edit", tmp_path, chance)
         ((conversation_id,),) = of(said, "conversation")
         with Store(tmp_path / "chats.db") as store:

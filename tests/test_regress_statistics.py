@@ -58,7 +58,7 @@ def test_a_sampled_engine_gets_the_statuses_that_its_chances_give(tmp_path: Path
         "        assert: [contains: '7']\n"
         for n, p in enumerate(PROBABILITIES)
     )
-    samples = 6
+    samples = 5
     result = run(tmp_path, cases, f"defaults: {{samples: {samples}, pass_rate: {PASS_RATE}}}\n")
     assert len(result.cases) == 30
     covered = 0

@@ -19,7 +19,7 @@ from killable import child
 from chatbot.messages import Message, PromptTrace, RollingSummary, Segment
 from chatbot.store import Store
 
-ROUNDS = 10
+ROUNDS = 6
 
 pytestmark = pytest.mark.skipif(
     not hasattr(signal, "SIGKILL"), reason="needs kill -9 (not Windows)"

@@ -23,13 +23,13 @@ def store(place: Path | str) -> Iterator[Store]:
         yield opened
 
 
-def test_twenty_threads_of_ten_turns_do_not_mix(store: Store) -> None:
+def test_twenty_threads_of_five_turns_do_not_mix(store: Store) -> None:
     chats = [store.create_conversation(conversation_id=f"c{n}") for n in range(20)]
     failures: list[BaseException] = []
 
     def talk(chat_id: str) -> None:
         try:
-            for n in range(10):
+            for n in range(5):
                 turn = store.begin_turn(chat_id, f"code {chat_id} {n}")
                 trace = dataclasses.replace(TRACE, question=chat_id)
                 store.finish_turn(chat_id, answered(turn, f"code {chat_id} {n}", trace=trace))
@@ -47,9 +47,9 @@ def test_twenty_threads_of_ten_turns_do_not_mix(store: Store) -> None:
     assert failures == []
     for chat in chats:
         loaded = store.load(chat.id)
-        expected = [f"code {chat.id} {n}" for n in range(10)]
+        expected = [f"code {chat.id} {n}" for n in range(5)]
         assert [t.question for t in loaded.turns] == [t.reply for t in loaded.turns] == expected
-        assert loaded.summary == summary(10, chat.id)
+        assert loaded.summary == summary(5, chat.id)
 
 
 def test_twenty_threads_in_one_chat_lose_no_turn(store: Store) -> None:

@@ -150,7 +150,7 @@ def test_the_command_adds_lists_and_removes_users(
     assert gone.code == 2 and "nobody" in gone.err
 
 
-N_PEOPLE, N_TURNS = 8, 4
+N_PEOPLE, N_TURNS = 8, 2
 
 
 def test_eight_people_at_once_wait_for_no_action_and_keep_their_own(tmp_path: Path) -> None:
