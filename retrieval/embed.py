@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from retrieval.model_source import Find, ModelSource, identity
-from retrieval.slow_imports import SLOW_IMPORTS
+from retrieval.slow_imports import READING_MODELS, SLOW_IMPORTS
 from retrieval.types import RetrievalError
 from retrieval.words import lexical_terms
 
@@ -183,7 +183,8 @@ class SentenceTransformerEmbedder:
             # Takes seconds and a gigabyte of libraries, so only when the first text comes.
             with SLOW_IMPORTS:
                 from sentence_transformers import SentenceTransformer
-            return SentenceTransformer(folder, device=self._device, **prompts)
+            with READING_MODELS:
+                return SentenceTransformer(folder, device=self._device, **prompts)
 
         otherwise = (
             f"The embedding model {self._source!r} cannot be loaded; give the folder or the "

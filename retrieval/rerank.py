@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from retrieval.model_source import Find, ModelSource
 from retrieval.search import Found, Ranked
-from retrieval.slow_imports import SLOW_IMPORTS
+from retrieval.slow_imports import READING_MODELS, SLOW_IMPORTS
 from retrieval.types import passage_body
 
 N_RERANKED = 24
@@ -55,7 +55,8 @@ class CrossEncoderReranker:
         def load(folder: str) -> Any:
             with SLOW_IMPORTS:
                 from sentence_transformers import CrossEncoder
-            return CrossEncoder(folder, device=self._device)
+            with READING_MODELS:
+                return CrossEncoder(folder, device=self._device)
 
         otherwise = (
             f"The reranking model {self._source!r} cannot be loaded; give the folder or the "

@@ -14,6 +14,7 @@ from typing import Any
 
 from chatbot.engine.cache_folder import Progress, ignore_progress
 from chatbot.errors import ModelError
+from retrieval.slow_imports import READING_MODELS
 
 # Tokens that end a reply in the chat formats of known families, whatever the file calls its end.
 END_TOKENS = (
@@ -96,12 +97,13 @@ def convert(path: Path, folder: Path, progress: Progress = ignore_progress) -> N
     progress(f"Converting {path.name} (once; takes a while).", None)
     where = {"gguf_file": path.name, "local_files_only": True}
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            str(path.parent),
-            **where,
-            dtype="bfloat16",
-            quantization_config=GgufConfig(dequantize=True),
-        )
+        with READING_MODELS:
+            model = AutoModelForCausalLM.from_pretrained(
+                str(path.parent),
+                **where,
+                dtype="bfloat16",
+                quantization_config=GgufConfig(dequantize=True),
+            )
         tokenizer = AutoTokenizer.from_pretrained(str(path.parent), **where)
     except Exception as error:  # the tokenizers library raises nothing more particular
         raise ModelError(_cannot_convert(path, error)) from error

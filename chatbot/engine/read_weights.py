@@ -10,6 +10,7 @@ from typing import Any
 from chatbot.engine.memory import MemoryPlan
 from chatbot.engine.models import ModelFiles
 from chatbot.errors import ModelError
+from retrieval.slow_imports import READING_MODELS
 
 FLASH = "flash_attention_2"
 
@@ -67,9 +68,10 @@ def _with_first(files: ModelFiles, names: tuple[str, ...], options: dict[str, An
 
     for name in names:
         try:
-            return AutoModelForCausalLM.from_pretrained(
-                str(files.folder), attn_implementation=name, **options
-            )
+            with READING_MODELS:
+                return AutoModelForCausalLM.from_pretrained(
+                    str(files.folder), attn_implementation=name, **options
+                )
         except Exception as error:  # the safetensors library raises nothing more particular
             about_attention = isinstance(error, (ValueError, ImportError)) and (
                 "attention" in str(error).lower()
