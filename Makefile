@@ -1,6 +1,7 @@
 # make run    set everything up and open the chat at http://127.0.0.1:7860
 #             (ARGS="--port 8000" and other settings; PYTHON=... for a certain Python)
-# make test   set everything up and run every check and test (ARGS="-k store" for some)
+# make test   set everything up and run every check and test (ARGS="-k store" for some);
+#             make test-long: the few as well that take long and check little that others do not
 # make setup  only set up; make lint: only the checks without tests
 # make clean  remove the environment and what the checks left behind; no chats, no models
 
@@ -10,15 +11,16 @@ RUN_STAMP := $(VENV)/.setup-stamp-run
 DEV_STAMP := $(VENV)/.setup-stamp-dev
 ARGS ?=
 
-.PHONY: run test setup lint clean
+.PHONY: run test test-long setup lint clean
 
 run: setup
 	$(PY) app.py $(ARGS)
 
-test: lint setup
+test: TESTS := -m "not long"
+test test-long: lint setup
 	@scripts/tools.sh
 	@scripts/axe.sh $(VENV)
-	$(PY) -m pytest -n logical --maxprocesses 4 --dist loadgroup $(ARGS)
+	$(PY) -m pytest -n logical --maxprocesses 4 --dist loadgroup $(TESTS) $(ARGS)
 
 lint: $(DEV_STAMP)
 	$(PY) -m ruff check .

@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("schemathesis", reason="needs the packages of requirements-dev.txt")
 
 
+@pytest.mark.long
 def test_sixty_made_up_requests_find_no_fault_in_the_server() -> None:
     from benchmarks.api_fuzz import fuzz
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.api_load import MIB, Load, growth_mib, measure, percentile
 
 
+@pytest.mark.long
 def test_a_small_load_is_answered_without_an_error(tmp_path: Path) -> None:
     load = Load(users=3, seconds=1.5, think_s=0.2, tokens_per_s=200.0)
     result = measure(load, tmp_path)

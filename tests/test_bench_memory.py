@@ -155,6 +155,7 @@ def test_columns_are_aligned() -> None:
     assert columns(["a", "bb"], [["long", "1"], ["b", "22"]]) == "a     bb\nlong   1\nb     22"
 
 
+@pytest.mark.long
 @pytest.mark.model
 @pytest.mark.slow
 def test_the_plan_is_right_for_the_demo_model(model_cache: Path) -> None:

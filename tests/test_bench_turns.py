@@ -89,6 +89,7 @@ def test_a_cache_that_holds_something_else_is_noticed(
     assert figures(arguments)["mismatches"] > 0
 
 
+@pytest.mark.long
 def test_a_second_run_without_recall(arguments: list[object]) -> None:
     found = figures([*arguments, "--recall-off-too", "--check-every", 0])
     without = found["recall_off"]

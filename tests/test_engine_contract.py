@@ -108,13 +108,14 @@ REAL = {
     "llama-cpp-python": real(partial(llama_cpp_start, tokenizer=True)),
     "llama-cpp-python-messages": real(partial(llama_cpp_start, tokenizer=False)),
 }
+REAL_MARKS = (pytest.mark.model, pytest.mark.slow, pytest.mark.long)
 
 
 @pytest.fixture(
     scope="module",
     params=[
         *RIGS,
-        *(pytest.param(name, marks=[pytest.mark.model, pytest.mark.slow]) for name in REAL),
+        *(pytest.param(name, marks=REAL_MARKS) for name in REAL),
     ],
 )
 def rig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:

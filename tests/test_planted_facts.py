@@ -64,6 +64,7 @@ def test_every_fact_is_in_the_prompt_that_needs_it(
         assert figures["over_budget"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_sixty_turns_of_real_talk(shared_data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = report(capsys, "--data", str(shared_data), "--seeds", "1", "--language", "en")

@@ -25,6 +25,7 @@ SAID = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.timeout(900)

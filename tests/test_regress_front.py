@@ -108,6 +108,7 @@ def test_ctrl_c_ends_the_program_and_keeps_what_is_done(workers: int, tmp_path: 
     assert not [left for f in folders for pid in pids for left in f.glob(f"*-regress-{pid}-*")]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_many_cases_leave_memory_flat(tmp_path: Path) -> None:
     one = "  - id: c{n}\n    why: One of many.\n    turns:\n"

@@ -74,6 +74,7 @@ def test_a_suite_runs_on_a_real_model(
     assert again.cases[0].metrics.completion_tokens == result.cases[1].metrics.completion_tokens
 
 
+@pytest.mark.long
 def test_the_smoke_part_of_the_shipped_suites(
     demo_engine: Engine, model_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
