@@ -40,7 +40,7 @@ def echo(prompt: str, _: tuple[int, ...]) -> str:
 @pytest.fixture
 def crowd(folder: Path) -> Iterator[Site]:
     write_users(folder / "users.txt", dict.fromkeys((*NAMES, "solo", "late"), hash_of(PASSWORD)))
-    engine = lambda: ScriptedEngine(echo, tokens_per_s=200)  # noqa: E731
+    engine = lambda: ScriptedEngine(echo, tokens_per_s=100)  # noqa: E731
     site = Site(folder, engine=engine, auth=folder / "users.txt")
     yield site
     site.close()
