@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from remote_rig import Liar, a_model, piece, prompt_of, remote_engine
+from liar_fixtures import a_liar, an_engine, no_long_waits  # noqa: F401  (fixtures)
+from remote_rig import Liar, piece, prompt_of
 
 from chatbot.engine import remote_reply
 from chatbot.engine.base import EngineEvent, Finished, SamplingParams, TextDelta
@@ -24,24 +25,6 @@ SAID = {"message": {"role": "assistant", "content": "whole reply"}, "finish_reas
 PAGE = b"<html><body>Log in</body></html>\n\n"
 PING = b": ping\r\n\r\n"
 DONE = b"data: [DONE]\n\n"
-
-
-@pytest.fixture(autouse=True)
-def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_reply, "FIRST_WAIT_S", 0.01)
-
-
-@pytest.fixture(name="liar", scope="module")
-def a_liar() -> Iterator[Liar]:
-    with a_model() as liar:
-        yield liar
-
-
-@pytest.fixture(scope="module")
-def engine(liar: Liar) -> Iterator[RemoteEngine]:
-    engine = remote_engine(liar.url)
-    yield engine
-    engine.close()
 
 
 def event(said: Any) -> bytes:

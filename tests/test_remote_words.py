@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from remote_rig import Liar, a_model, piece, prompt_of, remote_engine
+from liar_fixtures import a_liar, an_engine, no_long_waits  # noqa: F401  (fixtures)
+from remote_rig import Liar, piece, prompt_of
 
 from chatbot.chat import Chat
 from chatbot.chat_events import TurnDone
@@ -25,24 +25,6 @@ TGI = (
     "Given: 1500 `inputs` tokens and 200 `max_new_tokens`"
 )
 FIELD = [{"loc": ["body", "temperature"], "msg": "must be > 0", "type": "value_error"}]
-
-
-@pytest.fixture(autouse=True)
-def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_reply, "FIRST_WAIT_S", 0.01)
-
-
-@pytest.fixture(name="liar", scope="module")
-def a_liar() -> Iterator[Liar]:
-    with a_model() as liar:
-        yield liar
-
-
-@pytest.fixture(scope="module")
-def engine(liar: Liar) -> Iterator[RemoteEngine]:
-    engine = remote_engine(liar.url)
-    yield engine
-    engine.close()
 
 
 @pytest.mark.parametrize(
