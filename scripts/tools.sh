@@ -4,8 +4,11 @@
 set -euo pipefail
 
 missing=()
-command -v chromium >/dev/null || command -v chromium-browser >/dev/null ||
-    command -v google-chrome >/dev/null || missing+=(chromium)
+for browser in chromium-headless-shell chromium chromium-browser google-chrome none; do
+    command -v "$browser" >/dev/null && break
+done
+# Where the package is called otherwise, see below.
+[ "$browser" != none ] || missing+=(chromium-headless-shell)
 if ! command -v fc-list >/dev/null; then
     missing+=(fontconfig fonts-nanum)
 elif [ -z "$(fc-list :lang=ko)" ]; then
@@ -26,7 +29,11 @@ command -v curl >/dev/null || missing+=(curl)
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
     echo "Installing ${missing[*]} for the tests" >&2
     export DEBIAN_FRONTEND=noninteractive
-    if apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
+    apt-get update -qq || true
+    if ! apt-cache show chromium-headless-shell >/dev/null 2>&1; then
+        missing=("${missing[@]/%chromium-headless-shell/chromium}")
+    fi
+    if apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; then
         exit 0
     fi
 fi

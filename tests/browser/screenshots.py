@@ -249,7 +249,7 @@ def main() -> None:
     only_demo = parser.parse_args().demo
     DOCS.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         if only_demo:
             demo_picture(browser)
         else:
