@@ -7,8 +7,10 @@ SET_DIR holds `documents/` and `questions.jsonl`, one question a line:
 {"id", "question", "documents": [names] or null, "gold": [{"document", "text" | "start", "end"}]}.
 Prompts come from `python -m chatbot context`. The last line printed is one JSON object: `all`, the
 share of questions whose gold texts are all in the prompt whole; `chars`, the mean share of gold
-characters in it; `top1`, the share of questions whose best passage touches a gold text;
-`over_budget`, how many prompts were longer than allowed; `tokens`, how long they are on average.
+characters in it; `answers`, of the questions with known answers, the share with one of them word
+for word in a passage of a gold document; `top1`, the share of questions whose best passage touches
+a gold text; `over_budget`, how many prompts were longer than allowed; `tokens`, how long they are
+on average.
 Where several documents have the very same text, a passage of one counts as of all: search shows
 such a text once.
 """
@@ -48,6 +50,8 @@ class Outcome:
     complete: bool
     top: bool
     tokens: int
+    answered: bool | None = None
+    """Whether an answer stands in it; None for a question without known answers."""
 
 
 def read_questions(folder: Path) -> list[Question]:
@@ -89,7 +93,10 @@ def located(gold: dict[str, Any], text: str) -> Range | None:
 
 
 def judged(
-    gold: Sequence[Range], trace: dict[str, Any], same: Mapping[str, str] = MappingProxyType({})
+    gold: Sequence[Range],
+    trace: dict[str, Any],
+    same: Mapping[str, str] = MappingProxyType({}),
+    answers: Sequence[str] = (),
 ) -> Outcome:
     """What the passages of a prompt hold of the gold texts. `same` are the results of `twins`."""
     gold = [(same.get(name, name), start, end) for name, start, end in gold]
@@ -106,7 +113,19 @@ def judged(
         covered == lengths,
         any(_inside(item, passages[:1]) for item in gold),
         trace["prompt_tokens"],
+        _answered(answers, {name for name, _, _ in gold}, trace, same) if answers else None,
     )
+
+
+def _answered(
+    answers: Sequence[str], documents: set[str], trace: dict[str, Any], same: Mapping[str, str]
+) -> bool:
+    texts = [
+        segment["text"]
+        for segment in trace["segments"]
+        if segment["kind"] == "passage" and _named(segment["document"], same) in documents
+    ]
+    return any(answer in text for answer in answers for text in texts)
 
 
 def _named(document: str, same: Mapping[str, str]) -> str:
@@ -131,10 +150,15 @@ def summary(outcomes: Sequence[Outcome], limit_tokens: int) -> dict[str, Any]:
         "questions": len(outcomes),
         "all": round(sum(o.complete for o in outcomes) / count, 4),
         "chars": round(sum(o.covered for o in outcomes) / count, 4),
+        "answers": _share([o.answered for o in outcomes if o.answered is not None]),
         "top1": round(sum(o.top for o in outcomes) / count, 4),
         "over_budget": sum(o.tokens > limit_tokens for o in outcomes),
         "tokens": round(sum(o.tokens for o in outcomes) / count, 1),
     }
+
+
+def _share(found: Sequence[bool]) -> float | None:
+    return round(sum(found) / len(found), 4) if found else None
 
 
 def traces(questions: Sequence[Question], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -173,7 +197,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begin = time.perf_counter()
     answers = list(traces(questions, options))
     same = twins(options.set_dir)
-    outcomes = [judged(q.gold, trace, same) for q, trace in zip(questions, answers, strict=True)]
+    outcomes = [
+        judged(q.gold, trace, same, q.record.get("answers") or ())
+        for q, trace in zip(questions, answers, strict=True)
+    ]
     figures = {"set": options.set_dir.name, "prompt_tokens": options.prompt_tokens}
     figures |= summary(outcomes, options.prompt_tokens)
     figures["elapsed_s"] = round(time.perf_counter() - begin, 1)

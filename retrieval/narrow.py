@@ -36,6 +36,8 @@ SHORT_DOCUMENT_CHUNKS = 3
 """Chunks of documents up to this long are taken whole if they fit, all of them together or each."""
 MIN_USEFUL_TOKENS = 12
 """A rest of the budget below this is left."""
+MIN_PART_TOKENS, N_PARTED = 48, 4
+"""A larger one that no whole passage fits takes parts of the next best chunks, so many of them."""
 
 ReadDocument = Callable[[str], CleanDocument | None]
 
@@ -61,9 +63,10 @@ def narrow(
 
     Chunks of long documents are cut at sentences into stretches; the best of these are taken
     until the budget is full, neighbours are joined, also across chunks, and single sentences
-    beside them fill the rest. Nothing is cut when all fits; CSV rows and short documents are only
-    when not even one chunk does; rows of other tables keep their header. Best first; as
-    `passage_in_prompt` shows them, they are within the budget together.
+    beside them fill the rest. Nothing is cut when all fits. Short documents come whole, and only
+    what is left then goes to stretches of the next ones; CSV rows are cut only when not even one
+    chunk fits; rows of other tables keep their header. Best first; as `passage_in_prompt` shows
+    them, they are within the budget together.
     """
     maker = UnitMaker(found.query, count_tokens)
     whole = [maker.whole(item, [item.passage]) for item in found.ranked]
@@ -73,7 +76,18 @@ def narrow(
     passages = _Passages(budget_tokens, count_tokens, document)
     passages.take(_runs(_chosen(units, budget_tokens)))
     passages.fill(found.ranked)
+    if passages.rest >= MIN_PART_TOKENS:
+        passages.take(_runs(_parts(found, passages, maker)))
     return passages.made
+
+
+def _parts(found: Found, passages: _Passages, maker: UnitMaker) -> list[Unit]:
+    """Stretches for the rest of the budget, of the best chunks that were too long for it whole."""
+    out = (item for item in found.ranked if not passages.hold(item.passage))
+    items = [item for item in out if not is_rows(item.passage)][:N_PARTED]
+    unit_bytes = max(MIN_UNIT_BYTES, int(UNIT_BYTES_PER_BUDGET_TOKEN * passages.rest))
+    units = [unit for item in items for unit in maker.stretches(item, unit_bytes)]
+    return _chosen(scored(units, found.query, dense=found.dense), passages.rest)
 
 
 def _units(
@@ -135,22 +149,29 @@ class _Passages:
     def __init__(
         self, budget_tokens: int, count_tokens: CountTokens, document: ReadDocument
     ) -> None:
-        self._rest = budget_tokens
+        self.rest = budget_tokens
         self._count = count_tokens
         self._document = cache(document)
         self.made: list[Passage] = []
         self._chunks: list[Passage] = []
         """Of each passage the chunk in which it begins."""
 
+    def hold(self, chunk: Passage) -> bool:
+        """Whether some of a chunk is in already."""
+        return any(
+            p.document_id == chunk.document_id and p.start < chunk.end and chunk.start < p.end
+            for p in self.made
+        )
+
     def take(self, runs: Sequence[Sequence[Unit]]) -> None:
         """One passage for each run, best first; what the exact count does not let in is dropped."""
         made = [(self._of_run(run), run[0].item.passage) for run in runs]
         for passage, chunk in sorted(made, key=lambda pair: (-pair[0].score, pair[0].start)):
             cost = self._cost(passage)
-            if cost <= self._rest:
+            if cost <= self.rest:
                 self.made.append(passage)
                 self._chunks.append(chunk)
-                self._rest -= cost
+                self.rest -= cost
 
     def fill(self, ranked: Sequence[Ranked]) -> None:
         """Use the rest for the sentences after and before the best passages."""
@@ -162,7 +183,7 @@ class _Passages:
             spans += [_Sentence(start + a, start + b, item.passage) for a, b in cells if a < b]
         for number in range(len(self.made)):
             ends = [True, False]
-            while ends and self._rest >= MIN_USEFUL_TOKENS:
+            while ends and self.rest >= MIN_USEFUL_TOKENS:
                 ends = [after for after in ends if self._grown(number, sentences, after=after)]
         self._join()
 
@@ -195,11 +216,11 @@ class _Passages:
         chunk = self._chunks[number] if after else found.chunk
         new = self._cut(chunk, min(old.start, found.start), max(old.end, found.end))
         more = self._cost(new) - self._cost(old)
-        if more > self._rest:
+        if more > self.rest:
             return False
         self.made[number] = replace(new, score=old.score)
         self._chunks[number] = chunk
-        self._rest -= more
+        self.rest -= more
         return True
 
     def _of_run(self, run: Sequence[Unit]) -> Passage:

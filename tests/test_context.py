@@ -165,6 +165,25 @@ def test_a_chunk_that_does_not_fit_is_cut_whatever_it_is_of(tmp_path: Path, name
     library.close()
 
 
+def test_the_rest_beside_whole_documents_goes_to_the_stretch_that_answers(tmp_path: Path) -> None:
+    """Three short documents of which one fits whole; a rest of the budget is not left empty."""
+    library = Library(tmp_path / "library", embedder=None, count_tokens=count_tokens)
+    for name in ("first", "second", "third"):
+        said = "The lamp of Carrick burns oil. " if name == "first" else ""
+        filler = [f"Sentence {n} of the {name} says little about ships." for n in range(12)]
+        filler.insert(7, f"{said}The {name} lamp of Carrick is lit by its keeper.")
+        (tmp_path / f"{name}.txt").write_text(" ".join(filler), encoding="utf-8")
+        library.ingest(tmp_path / f"{name}.txt")
+    found = library.search("Who lights the lamp of Carrick that burns oil?", budget_tokens=200)
+    assert [p.document for p in found[:1]] == ["first.txt"]
+    assert found[0].text == (tmp_path / "first.txt").read_text("utf-8")
+    parts = found[1:]
+    assert parts
+    assert "lamp of Carrick is lit by its keeper" in parts[0].text
+    assert sum(count_tokens(passage_in_prompt("20", p)) for p in found) <= 200
+    library.close()
+
+
 def test_whole_chunks_of_a_long_document_do_not_lift_each_other_over_better_ones() -> None:
     """Each would lend the next one of its score, though neither is as good as the other text."""
 

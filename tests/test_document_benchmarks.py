@@ -38,6 +38,22 @@ def test_parts_add_up_and_other_documents_do_not_count() -> None:
     assert figures["over_budget"] == 2
 
 
+def test_an_answer_counts_where_it_stands_in_a_gold_document() -> None:
+    gold = [("a.txt", 10, 30)]
+    for document, answers, expected in (
+        ("a.txt", ["in 1898"], True),
+        ("b.txt", ["in 1898"], False),
+        ("a.txt", ["in 1899"], False),
+        ("a.txt", [], None),
+    ):
+        shown = {**passage(1, document, 0, 15), "text": "Built in 1898."}
+        trace = {"prompt_tokens": 9, "segments": [shown]}
+        assert judged(gold, trace, answers=answers).answered is expected
+    some = [judged(gold, trace, answers=["in 1898"]), judged(gold, trace)]
+    assert summary(some, 9)["answers"] == 1.0
+    assert summary(some[1:], 9)["answers"] is None
+
+
 def test_the_same_text_under_two_names_counts_as_one(tmp_path: Path) -> None:
     (tmp_path / "documents").mkdir()
     for name, text in (("a.txt", "one"), ("b.txt", "two"), ("c.txt", "one")):
