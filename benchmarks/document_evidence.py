@@ -7,8 +7,8 @@ SET_DIR holds `documents/` and `questions.jsonl`, one question a line:
 {"id", "question", "documents": [names] or null, "gold": [{"document", "text" | "start", "end"}]}.
 Prompts come from `python -m chatbot context`. The last line printed is one JSON object: `all`, the
 share of questions whose gold texts are all in the prompt whole; `chars`, the mean share of gold
-characters in it; `answers`, of the questions with known answers, the share with one of them word
-for word in a passage of a gold document; `top1`, the share of questions whose best passage touches
+characters in it; `answers`, of the questions with an answer that stands in a gold text word for
+word, the share with one of these in a passage of that document; `top1`, the share of questions whose best passage touches
 a gold text; `over_budget`, how many prompts were longer than allowed; `tokens`, how long they are
 on average.
 Where several documents have the very same text, a passage of one counts as of all: search shows
@@ -161,6 +161,12 @@ def _share(found: Sequence[bool]) -> float | None:
     return round(sum(found) / len(found), 4) if found else None
 
 
+def literal_answers(record: dict[str, Any]) -> list[str]:
+    """The known answers that stand in a gold text; `yes` and the like do not."""
+    texts = [gold.get("text", "") for gold in record["gold"]]
+    return [a for a in record.get("answers") or () if any(a in text for text in texts)]
+
+
 def traces(questions: Sequence[Question], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The prompt of each question, from the public command."""
     with tempfile.TemporaryDirectory() as folder:
@@ -198,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     answers = list(traces(questions, options))
     same = twins(options.set_dir)
     outcomes = [
-        judged(q.gold, trace, same, q.record.get("answers") or ())
+        judged(q.gold, trace, same, literal_answers(q.record))
         for q, trace in zip(questions, answers, strict=True)
     ]
     figures = {"set": options.set_dir.name, "prompt_tokens": options.prompt_tokens}

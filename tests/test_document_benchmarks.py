@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.document_evidence import judged, located, main, summary, twins
+from benchmarks.document_evidence import judged, literal_answers, located, main, summary, twins
 
 
 def passage(label: int, document: str, start: int, end: int) -> dict[str, Any]:
@@ -52,6 +52,8 @@ def test_an_answer_counts_where_it_stands_in_a_gold_document() -> None:
     some = [judged(gold, trace, answers=["in 1898"]), judged(gold, trace)]
     assert summary(some, 9)["answers"] == 1.0
     assert summary(some[1:], 9)["answers"] is None
+    record = {"answers": ["1898", "yes"], "gold": [{"text": "Built in 1898."}]}
+    assert literal_answers(record) == ["1898"]
 
 
 def test_the_same_text_under_two_names_counts_as_one(tmp_path: Path) -> None:
