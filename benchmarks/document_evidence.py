@@ -8,9 +8,9 @@ SET_DIR holds `documents/` and `questions.jsonl`, one question a line:
 Prompts come from `python -m chatbot context`. The last line printed is one JSON object: `all`, the
 share of questions whose gold texts are all in the prompt whole; `chars`, the mean share of gold
 characters in it; `answers`, of the questions with an answer that stands in a gold text word for
-word, the share with one of these in a passage of that document; `top1`, the share of questions whose best passage touches
-a gold text; `over_budget`, how many prompts were longer than allowed; `tokens`, how long they are
-on average.
+word, the share with one of these in a passage of that document; `top1`, the share of questions
+whose best passage touches a gold text; `over_budget`, how many prompts were longer than allowed;
+`tokens`, how long they are on average.
 Where several documents have the very same text, a passage of one counts as of all: search shows
 such a text once.
 """
