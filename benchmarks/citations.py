@@ -1,6 +1,6 @@
 """Do citations point to the right place, and are wrong statements marked? Calls no model.
 
-    python -m benchmarks.citations QA_SET_DIR... [--questions 200] [--json]
+    python -m benchmarks.citations [QA_SET_DIR...] [--questions 200] [--json]
 
 For each question a reply is given: its gold answer put into a sentence. `right_located` is the
 share of right replies that are cited to the gold document with the answer inside the quoted
@@ -24,6 +24,7 @@ from retrieval.align import align
 from retrieval.context import LabelledPassage
 from retrieval.types import Passage
 
+DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data" / "qa"
 SENTENCES = {
     "en": ("According to the document, the answer is {answer}.", "{question} It is {answer}."),
     "ko": ("문서에 따르면 정답은 {answer}입니다.", "{question} {answer}입니다."),
@@ -43,11 +44,15 @@ class Example:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("set_dirs", type=Path, nargs="+")
+    usual = [DATA / name for name in ("xquad_en", "korquad1")]
+    parser.add_argument("set_dirs", type=Path, nargs="*", default=usual)
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--show", action="store_true", help="print what went wrong")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
+    for folder in given.set_dirs:
+        if not (folder / "questions.jsonl").is_file():
+            parser.error(f"{folder} holds no questions.jsonl; name the folders of question sets.")
     result: dict[str, Any] = {"sets": {}}
     for folder in given.set_dirs:
         examples = read_examples(folder, given.questions)
