@@ -19,15 +19,30 @@ _FAILURES = frozenset({"reply_failed", "out_of_memory"})
 _OPEN_SOURCES = 3
 
 
-def welcome_html(language: Language, is_demo: bool, has_documents: bool) -> str:
-    """What an empty chat shows: a greeting, suggestions, and the note on the demo model."""
+def unused_html(language: Language, count: int) -> str:
+    """Says that none of the `count` documents is used in the chat, with the way to use them all."""
+    text = esc(
+        tr(language, "document.none_used_one" if count == 1 else "document.none_used", count=count)
+    )
+    return (
+        f'<p class="unused hint">{text} <button type="button" class="small" data-act="use-all">'
+        f"{esc(tr(language, 'document.use_all'))}</button></p>"
+    )
+
+
+def welcome_html(
+    language: Language, is_demo: bool, has_documents: bool, unused_documents: int = 0
+) -> str:
+    """What an empty chat shows: a greeting, suggestions, and what is easily overlooked: that the
+    model is the demo model, that there are documents which this chat does not use."""
     keys = ("document_1", "document_2") if has_documents else ("1", "2", "3")
     ideas = "".join(
         f'<button type="button" class="idea" data-act="suggest">'
         f"{esc(tr(language, f'welcome.idea_{key}'))}</button>"
         for key in keys
     )
-    note = demo_note_html(language) if is_demo else ""
+    note = unused_html(language, unused_documents) if unused_documents else ""
+    note += demo_note_html(language) if is_demo else ""
     return (
         f'<div class="welcome"><h2>{esc(tr(language, "welcome.title"))}</h2>'
         f'<p class="lead">{esc(tr(language, "welcome.lead"))}</p>'

@@ -42,6 +42,7 @@ class Handlers:
         self._replies = Replies(services, self.desk, self.jobs, self.screen)
         self._actions: dict[str, Callable[[Call, Tab], Updates]] = {
             "use": self._use,
+            "use-all": self._use_all,
             "remove": self._remove,
             "dismiss": self._dismiss,
             "setting": self._setting,
@@ -207,7 +208,21 @@ class Handlers:
             return self.screen.side(tab)
         tab = self._begun(call, tab)
         self.jobs.use(tab.conversation_id, call.id(), on=bool(call.data.get("on")))
-        return {"cid": tab.conversation_id, **self.screen.side(tab)}
+        return self._used(call, tab)
+
+    def _use_all(self, call: Call, tab: Tab) -> Updates:
+        tab = self._begun(call, tab)
+        for document in self._services.library.documents():
+            self.jobs.use(tab.conversation_id, document.id, on=True)
+        return self._used(call, tab)
+
+    def _used(self, call: Call, tab: Tab) -> Updates:
+        """The lists, and the greeting of an empty chat, which speaks of its documents."""
+        update = {"cid": tab.conversation_id, **self.screen.side(tab)}
+        conversation = self.screen.conversation(tab.conversation_id)
+        if conversation and not conversation.turns and not self.desk.running(conversation.id):
+            update |= self.screen.chat(tab, call.session, conversation)
+        return update
 
     def _remove(self, call: Call, tab: Tab) -> Updates:
         if call.id():

@@ -9,6 +9,7 @@ from typing import Protocol
 from chatbot.messages import PromptTrace
 from chatbot.store_queries import ConversationInfo
 from chatbot.ui.escape import escape_html as esc
+from chatbot.ui.fragments import unused_html
 from chatbot.ui.i18n import Language, tr
 from chatbot.ui.icons import icon
 from chatbot.ui.ingest_jobs import JobRow
@@ -83,7 +84,9 @@ def documents_html(
     rows += "".join(_document(language, d, d.id in used, shares) for d in documents)
     if not rows:
         return f'<p class="none">{esc(tr(language, "side.no_documents"))}</p>'
-    return f'<ul class="items">{rows}</ul>'
+    is_unused = bool(documents) and not any(d.id in used for d in documents)
+    hint = unused_html(language, len(documents)) if is_unused and not jobs else ""
+    return f'{hint}<ul class="items">{rows}</ul>'
 
 
 def shares_of(trace: PromptTrace | None) -> dict[str, int | None]:
@@ -127,9 +130,10 @@ def _document(
 def _job(language: Language, job: JobRow) -> str:
     name = esc(job.name)
     if job.is_over:
+        label = esc(tr(language, "document.dismiss", name=job.name))
         close = (
             f'<button type="button" class="tool" data-act="dismiss" data-id="{esc(job.id)}" '
-            f'aria-label="{esc(tr(language, "document.dismiss"))}">{icon("close")}</button>'
+            f'aria-label="{label}">{icon("close")}</button>'
         )
         return (
             f'<li class="item job {job.state}">'

@@ -21,7 +21,7 @@ def stylesheet() -> str:
 
 def head() -> str:
     """The page's own script, as part of <head>."""
-    names = ("keys.js", "panel.js", "ended.js", "away.js")
+    names = ("keys.js", "panel.js", "ended.js", "away.js", "held.js")
     scripts = [(_HERE / name).read_text(encoding="utf-8") for name in names]
     parts = "".join(f"<script>{script}</script>" for script in scripts)
     return f'<meta name="color-scheme" content="light dark">{parts}'

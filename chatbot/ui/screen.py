@@ -233,7 +233,9 @@ class Screen:
         elif machine.status.state == "failed":
             # Nobody has that model; the strip over the box says why.
             is_demo = False
-        return Welcome(is_demo, bool(conversation and conversation.document_ids))
+        is_used = bool(conversation and conversation.document_ids)
+        unused = 0 if is_used else len(self._services.library.documents())
+        return Welcome(is_demo, is_used, unused)
 
     def phase(self) -> str:
         """How far an exchange of the model is; "" while none runs."""

@@ -63,10 +63,12 @@ class LiveReply:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """What an empty chat says about the model."""
+    """What an empty chat says about the model and the documents."""
 
     is_demo: bool = False
     has_documents: bool = False
+    unused_documents: int = 0
+    """How many documents there are where the chat uses none of them."""
 
 
 def view(
@@ -97,7 +99,10 @@ def view(
         rows += [(part, live.turn_id) for part in live_parts(live, language)]
     if not rows:
         state = welcome or Welcome()
-        rows.append((_html(welcome_html(language, state.is_demo, state.has_documents)), ""))
+        greeting = welcome_html(
+            language, state.is_demo, state.has_documents, state.unused_documents
+        )
+        rows.append((_html(greeting), ""))
     return View(tuple(part for part, _ in rows), tuple(turn_id for _, turn_id in rows))
 
 

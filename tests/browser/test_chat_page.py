@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
+from tests.browser.long_chat import long_chat
 from tests.browser.person import Person, Site, until
 
 pytestmark = pytest.mark.browser
@@ -47,6 +48,20 @@ def test_a_reply_streams_and_shows_what_went_into_its_prompt(tab: Person, site: 
         site.services.store.load(tab.conversation_id).turns[0].id
     )
     assert trace and sum(tokens) == trace.prompt_tokens
+
+
+def test_a_question_comes_into_view_wherever_one_had_scrolled_to(tab: Person, site: Site) -> None:
+    tab.open(f"{site.url}?c={long_chat(site, 'scrolled', 9)}")
+    expect(tab.questions).to_have_count(9)
+    expect(tab.questions.last).to_be_in_viewport()
+    tab.page.locator("#chat [role=log]").hover()
+    tab.page.mouse.wheel(0, -5000)
+    expect(tab.questions.last).not_to_be_in_viewport()
+    tab.write("Where is it? script:slow")
+    expect(tab.questions).to_have_count(10)
+    expect(tab.questions.last).to_be_in_viewport()
+    tab.page.keyboard.press("Escape")
+    expect(tab.send_button).to_be_visible()
 
 
 def test_updates_come_at_most_ten_times_a_second(tab: Person) -> None:

@@ -61,7 +61,10 @@ def test_documents_are_uploaded_asked_about_with_sources_and_removed(
         piece.locator("summary").click()
         expect(piece.locator("pre")).to_contain_text("shows <b>two</b> flashes")
 
-        tab.documents.first.locator("input").uncheck()
+        ticks = tab.documents.locator("input")
+        ticks.nth(1).uncheck()
+        ticks.first.uncheck()
+        ticks.first.check()
         until(
             lambda: len(own.services.store.load(tab.conversation_id).document_ids) == 2,
             "the chat no longer uses it",
@@ -70,13 +73,21 @@ def test_documents_are_uploaded_asked_about_with_sources_and_removed(
         tab.documents.first.locator("[data-act=remove]").click()
         tab.page.locator("dialog [data-confirm]").click()
         expect(tab.documents).to_have_count(2)
+        # The rows moved up; the tick of the first one did not stay where it was.
+        expect(ticks.first).not_to_be_checked()
+        expect(ticks.last).to_be_checked()
         names = [document.name for document in own.services.library.documents()]
         assert names[0] == "편지.txt" and names[1].endswith("nets.md")
         incoming = own.settings.data_dir / "incoming"
         assert [path for path in incoming.rglob("*") if path.is_file()] == []
         assert not list((own.settings.data_dir / "gradio").glob("*"))
         tab.new_chat()
-        expect(tab.documents.first.locator("input")).not_to_be_checked()
+        expect(ticks.last).not_to_be_checked()
+        expect(tab.page.locator("#documents .unused")).to_contain_text("none of your 2 documents")
+        tab.page.locator(".welcome .unused button").click()
+        expect(ticks.first).to_be_checked()
+        expect(ticks.last).to_be_checked()
+        expect(tab.page.locator(".unused")).to_have_count(0)
     finally:
         own.close()
 

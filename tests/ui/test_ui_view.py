@@ -15,8 +15,9 @@ from chatbot.messages import (
 from chatbot.ui.escape import safe_markdown
 from chatbot.ui.fragments import welcome_html
 from chatbot.ui.i18n import tr
+from chatbot.ui.lists import documents_html
 from chatbot.ui.view import LiveReply, Welcome, first_shown, marked, view
-from retrieval.types import Citation
+from retrieval.types import Citation, DocumentInfo
 from tests.ui.samples import NASTY, SOURCE, Tags, is_inert, trace, turn
 
 
@@ -124,6 +125,17 @@ def test_an_empty_chat_says_plainly_that_the_model_is_a_small_demo() -> None:
     assert "small English demo model" in html and "--model" in html
     assert "demo-note" not in view(None, language="en", welcome=Welcome()).parts[0].text
     assert "데모" in welcome_html("ko", True, False)
+
+
+def test_documents_that_a_chat_does_not_use_are_told_where_it_is_empty_and_over_the_list() -> None:
+    html = view(None, language="en", welcome=Welcome(unused_documents=3)).parts[0].text
+    assert "none of your 3 documents" in html and 'data-act="use-all"' in html
+    assert "use-all" not in view(None, language="en", welcome=Welcome()).parts[0].text
+    assert "하나도 사용하지" in welcome_html("ko", False, False, 3)
+    rows = [DocumentInfo(name, name, "md", 1, 2, 9, 9, "", "") for name in ("d1", "d2")]
+    assert "use-all" in documents_html("en", rows, [], ())
+    assert "use-all" not in documents_html("en", rows, ["d2"], ())
+    assert "use-all" not in documents_html("en", [], [], ())
 
 
 def test_unsupported_statements_are_marked_where_that_keeps_the_markdown() -> None:
