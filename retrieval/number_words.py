@@ -56,20 +56,18 @@ def scaled(figure: str, scale: int) -> str:
     return str(int(product)) if product == int(product) else f"{product:f}"
 
 
-def korean_amount(text: str) -> tuple[set[str], str]:
-    """The readings and the value of an amount such as 1억 2천만."""
-    total, readings = Decimal(0), set()
+def korean_amount(text: str) -> str:
+    """The value of an amount such as 1억 2천만. None of its figures alone stands for it."""
+    total = Decimal(0)
     for figure, units in _PART.findall(text):
         figure = figure.replace(",", "")
-        readings.add(figure)
         if len(figure) > MAX_FIGURES or figure.count(".") > 1:
             continue
         scale = 1
         for unit in units[:4]:
             scale *= _KOREAN_SCALES[unit]
         total += Decimal(figure) * scale
-    value = str(int(total)) if total == int(total) else f"{total:f}"
-    return readings | {value}, value
+    return str(int(total)) if total == int(total) else f"{total:f}"
 
 
 def other_share(figure: str, *, percent: bool) -> str:

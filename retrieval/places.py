@@ -88,4 +88,6 @@ def known_of(passage: Passage) -> frozenset[str]:
 
 
 def _held(terms: Iterable[str], quantities: Iterable[Quantity]) -> frozenset[str]:
-    return frozenset(terms).union(*(quantity.held for quantity in quantities))
+    # Figures are held as the numbers that they are part of: 3 million is no 3.
+    words = (term for term in terms if not term.isdigit())
+    return frozenset(words).union(*(quantity.held for quantity in quantities))

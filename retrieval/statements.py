@@ -18,6 +18,8 @@ _NAME = re.compile(
     r"(?<=[\w,;:(“\"'] )[A-Z](?:[^\W가-힣]|[’'-])*|(?<=[“\"'(])[A-Z](?:[^\W가-힣]|[’'-])*"
 )
 _WORD = re.compile(r"[가-힣]+|(?<!\d)[^\W\d_가-힣][^\W_가-힣]*(?:['’-][^\W_가-힣]+)*")
+_SCALE = re.compile(r"(?<=\d) ?[십백천만억조]+ ?(?=원|명|개|달러|유로|엔|톤)")
+"""Of 120만원 and 120만 원 the number is looked for, and no word between it and its unit."""
 _ENDINGS = re.compile(
     r"(?:입니다|이었습니다|였습니다|습니다|합니다|됩니다|이에요|예요|이다|이며|이고|이라고|라고|으로서|으로"
     r"|에서는|에서|에게|까지|부터|이라는|라는|에는|은|는|이|가|을|를|의|에|로|와|과|도|만|다|요)$"
@@ -56,7 +58,7 @@ def read_statement(sentence: str, question: str, asked: set[str]) -> Statement:
     quantities = tuple(read_quantities(text))
     asked_numbers = {key for q in read_quantities(question) for key in q.readings}
     counted = _number_words(quantities, known)
-    terms = [found for word in _WORD.findall(text) if (found := word_terms(word))]
+    terms = [found for word in _WORD.findall(_SCALE.sub(" ", text)) if (found := word_terms(word))]
     # Numbers in words are looked for as numbers, whatever stands for them and their units.
     spoken = NUMBER_TERMS.union(*(word_terms(q.unit_word) for q in quantities if q.unit_word))
     terms = [_keyed(found) for found in terms if not found <= spoken]

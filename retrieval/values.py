@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from retrieval.calendar_words import MONTH_NAME, month_number
+from retrieval.clock_times import TIME, read_time, times_of
 from retrieval.number_words import (
     NUMBER_PHRASE,
     SCALES,
@@ -23,20 +24,10 @@ _FIGURE = r"\d+(?:[.,]\d+)*"
 _NUMBER = re.compile(
     rf"(?P<ko>{_FIGURE} ?[십백천만억조]+(?: ?{_FIGURE} ?[십백천만억조]+)*"
     r"(?: ?\d[\d,]*(?= ?[원명개]))?)"
-    rf"|(?P<figure>{_FIGURE})|(?P<phrase>{NUMBER_PHRASE})",
+    rf"|(?P<figure>{_FIGURE}|(?<![\w.,])\.\d+)|(?P<phrase>{NUMBER_PHRASE})",
     re.IGNORECASE,
 )
 _DATE = re.compile(r"(\d{4})([-./]) ?(\d{1,2})\2 ?(\d{1,2})(?![\d.]*\d)")
-_TIME = re.compile(
-    r"(?P<hour>\d{1,2})(?:"
-    r"(?:[:.](?P<a>\d\d))?(?: o['’]clock)?"
-    r" ?(?P<half>[ap]\.?m\b|in the (?:morning|afternoon|evening))"
-    r"|:(?P<b>\d\d)(?!\d)| ?시(?!간|즌|리즈|대)(?: ?(?P<c>\d{1,2}) ?분| ?(?P<d>반)(?![가-힣]))?"
-    r"| o['’]clock)",
-    re.IGNORECASE,
-)
-_HALF_BEFORE = re.compile(r"(오전|아침|새벽|오후|저녁) ?$")
-_MORNING = ("a", "in the m", "오전", "아침", "새벽")
 _EUROPEAN = re.compile(r"\d{1,3}(?:\.\d{3})+,\d{1,2}")
 _SCALE = re.compile(rf"[ -]?({'|'.join(SCALES)})s?\b", re.IGNORECASE)
 _LETTER_SCALE = re.compile(r" ?(k|m|mn|bn)\b", re.IGNORECASE)
@@ -73,6 +64,8 @@ class Quantity:
     """The word that names its unit; empty for a sign or a single letter."""
     share: str = ""
     """The same share in the other form: 0.5 of 50%, 50 of a bare 0.5. It is among the readings."""
+    bare: str = ""
+    """The figure before its scale: 3 of 3 million. It is none of the readings."""
 
     @property
     def soft(self) -> bool:
@@ -132,19 +125,21 @@ def _read(text: str, match: re.Match[str]) -> tuple[list[Quantity], int]:
     start = match.start()
     if match["figure"] and (date := _DATE.match(text, start)):
         return list(_date(date)), date.end()
-    if match["figure"] and (time := _TIME.match(text, start)) and int(time["hour"]) <= 24:
-        return [_time(time, text[max(0, start - LOOK_BACK) : start])], time.end()
-    spelled = bool(match["phrase"])
+    if match["figure"] and (time := TIME.match(text, start)) and int(time["hour"]) <= 24:
+        key, times = read_time(time, text[max(0, start - LOOK_BACK) : start])
+        return [Quantity(key, times)], time.end()
+    spelled, bare = bool(match["phrase"]), ""
     if spelled:
         value = phrase_value(match["phrase"])
         readings, end = {value}, match.end()
     elif match["ko"]:
-        readings, value = korean_amount(match["ko"])
-        end = match.end()
+        value = korean_amount(match["ko"])
+        readings, end = {value}, match.end()
     else:
-        value, readings, end = _figure(text, match)
-        spelled = len(readings) > 1
-    return [_at(text, start, end, (value, readings, spelled))], end
+        value, bare, end = _figure(text, match)
+        readings, spelled = {value}, bool(bare)
+    quantity = _at(text, start, end, (value, readings, spelled))
+    return [replace(quantity, bare=bare)], end
 
 
 def _at(text: str, start: int, end: int, number: tuple[str, set[str], bool]) -> Quantity:
@@ -157,7 +152,7 @@ def _at(text: str, start: int, end: int, number: tuple[str, set[str], bool]) -> 
     readings = readings | {share} if share else readings
     if not unit and value.isdecimal() and len(value) <= 2 and int(value) <= 24:
         # A bare number may be an hour.
-        readings = readings | _times(int(value), 0, None)
+        readings = readings | times_of(int(value), 0, None)
     return Quantity(
         value,
         frozenset(readings),
@@ -170,7 +165,11 @@ def _at(text: str, start: int, end: int, number: tuple[str, set[str], bool]) -> 
     )
 
 
-def _figure(text: str, match: re.Match[str]) -> tuple[str, set[str], int]:
+def _figure(text: str, match: re.Match[str]) -> tuple[str, str, int]:
+    """A number in figures with its scale, the figure before that if there is one, and the end.
+
+    The figure alone is no reading of it: 3 euros are not 3 million.
+    """
     raw = plain(match["figure"])
     scale = _SCALE.match(text, match.end())
     name = scale[1].lower() if scale else ""
@@ -180,9 +179,8 @@ def _figure(text: str, match: re.Match[str]) -> tuple[str, set[str], int]:
         scale = _LETTER_SCALE.match(text, match.end())
         name = _SCALE_LETTERS[scale[1].lower()] if scale else ""
     if not scale:
-        return raw, {raw}, match.end()
-    value = scaled(raw, SCALES[name])
-    return value, {raw, value}, scale.end()
+        return raw, "", match.end()
+    return scaled(raw, SCALES[name]), raw, scale.end()
 
 
 def plain(figure: str) -> str:
@@ -190,21 +188,21 @@ def plain(figure: str) -> str:
     if _EUROPEAN.fullmatch(figure):
         figure = figure.replace(".", "").replace(",", ".")
     figure = figure.replace(",", "")
+    if figure.startswith("."):
+        return f"0{figure}"
     return figure.lstrip("0") or "0" if figure.isdecimal() else figure
 
 
 def _as_in_range(first: Quantity, last: Quantity) -> Quantity:
     """3 of "3 to 4 million" may be so many millions too."""
-    large = max(last.readings, key=len)
-    raw = min(last.readings, key=len)
-    zeros = len(large) - len(raw)
+    zeros = len(last.key) - len(last.bare)
     if (
-        large == raw
-        or not (large.isdecimal() and first.key.isdecimal())
-        or "0" * zeros not in large
+        not last.bare
+        or first.bare
+        or not (first.key.isdecimal() and last.key.isdecimal() and last.bare.isdecimal())
     ):
         return first
-    return Quantity(first.key, first.readings | {first.key + "0" * zeros}, first.unit)
+    return replace(first, readings=first.readings | {first.key + "0" * zeros})
 
 
 def _date(match: re.Match[str]) -> Iterator[Quantity]:
@@ -213,29 +211,6 @@ def _date(match: re.Match[str]) -> Iterator[Quantity]:
     yield Quantity(month, frozenset({month}))
     number = int(month)
     yield Quantity(day, frozenset({day}), month=number if 1 <= number <= 12 else None)
-
-
-def _time(match: re.Match[str], before: str) -> Quantity:
-    hour = int(match["hour"])
-    minute = int(match["a"] or match["b"] or match["c"] or (30 if match["d"] else 0))
-    named = _HALF_BEFORE.search(before)
-    half = (named[1] if named else match["half"] or "").lower()
-    late = not half.startswith(_MORNING) if half else None
-    if not half and match["hour"].startswith("0"):
-        late = False  # so it is written on the clock of 24 hours only
-    readings = {str(hour), str(minute)} | _times(hour, minute, late)
-    exact = late is not None or not 1 <= hour <= 12
-    key = min(r for r in readings if r.startswith("t" if exact else "f"))
-    return Quantity(key, frozenset(readings))
-
-
-def _times(hour: int, minute: int, late: bool | None) -> set[str]:
-    """Keys of a time of day: t on the clock of 24 hours, f on that of 12, if it may be either."""
-    if hour > 12 or hour == 0:
-        return {f"t{hour % 24}:{minute:02}"}
-    halves = (False, True) if late is None else (late,)
-    face = {f"f{hour}:{minute:02}"}
-    return face | {f"t{hour % 12 + 12 * half}:{minute:02}" for half in halves}
 
 
 def _month(text: str, before: str, end: int) -> int | None:

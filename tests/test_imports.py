@@ -23,7 +23,7 @@ RETRIEVAL_ORDER = (
     "milvus_import", "milvus_link", "milvus_tables", "milvus_collections", "milvus_presence",
     "milvus_search", "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move",
     "rerank",
-    "units", "narrow", "context", "number_words", "unit_words", "calendar_words", "values",
+    "units", "narrow", "context", "number_words", "unit_words", "calendar_words", "clock_times", "values",
     "places", "statements", "bindings", "dates", "subjects", "polarity", "align", "picture",
     "unpack", "files",
     "ingest_reports",
