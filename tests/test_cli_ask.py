@@ -94,7 +94,12 @@ def test_ingest_prints_one_line_per_file(folder: Path, tmp_path: Path, scripted:
     assert inside("ingest", folder / "broken.pdf", *command[2:]).code == 1
     listed = inside("ingest", "--list", *command[2:])
     assert {line["name"] for line in listed.lines} == {"tower.txt", "등대.txt"}
-    assert inside("ingest", "--remove", "tower.txt", *command[2:]).code == 0
+    with closing(Store(tmp_path / "data" / "chats.db")) as store:
+        chat = store.create_conversation().id
+        store.set_documents(chat, [line["id"] for line in listed.lines])
+        assert inside("ingest", "--remove", "tower.txt", *command[2:]).code == 0
+        kept = [line["id"] for line in listed.lines if line["name"] != "tower.txt"]
+        assert list(store.load(chat).document_ids) == kept
     assert [line["name"] for line in inside("ingest", "--list", *command[2:]).lines] == ["등대.txt"]
     assert inside("ingest", "--remove", "tower.txt", *command[2:]).code == 2
 

@@ -52,11 +52,12 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     make_private(settings.data_dir)
     count = count_with(load_model_tokenizer(settings, progress=console.model_progress))
     with ExitStack() as stack:
-        chats = _claims_at(settings, console, stack) if arguments.paths else None
+        is_changed = arguments.paths or arguments.remove
+        chats = _claims_at(settings, console, stack) if is_changed else None
         library = open_library(settings, count, progress=console.model_progress, chats=chats)
         stack.callback(library.close)
         if arguments.remove:
-            _remove(library, arguments.remove, console)
+            _remove(library, chats, arguments.remove, console)
         code = 0
         if arguments.paths:
             check_embedder(library)
@@ -106,11 +107,13 @@ def _list(library: Library, console: Console, *, as_json: bool) -> None:
             console.result(f"{info.id}  {info.name}  ({pages}{counted(info.chunks, 'chunk')})")
 
 
-def _remove(library: Library, name: str, console: Console) -> None:
+def _remove(library: Library, chats: Store | None, name: str, console: Console) -> None:
     names = {name, document_name(name)}
     found = [info for info in library.documents() if names & {info.name, info.id}]
     if not found:
         raise InputError(f"There is no document {name!r} in the library; --list shows them.")
     for info in found:
         library.delete(info.id)
+        if chats is not None:
+            chats.remove_document_everywhere(info.id)
         console.note(f"Removed {info.name}.")
