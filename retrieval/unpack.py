@@ -6,9 +6,10 @@ folder; their names serve as document names only.
 
 from __future__ import annotations
 
+import mmap
+import shutil
 import stat
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 
 from retrieval.load import SUPPORTED_SUFFIXES, LoadLimits, document_name
 from retrieval.loaders.encoding import decode
+from retrieval.loaders.entry_blocks import DAMAGED, blocks
 from retrieval.types import IngestReport, LoadError
 
 ARCHIVE_SUFFIXES = frozenset({".zip"})
@@ -24,8 +26,9 @@ MAX_FILES = 5_000
 MAX_TOTAL_BYTES = 2 << 30
 _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
-_BLOCK_BYTES = 1 << 20
-_REASONS = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError)
+# Of the headers in the directory and before each file: how they begin, and the places in them of
+# the second byte of flags, of the name's length and of the name.
+_HEADERS = ((b"PK\x01\x02", 9, 28, 46), (b"PK\x03\x04", 7, 26, 30))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,41 @@ def unpack(
     which a folder cannot have, get numbers: as documents each would take the other's place.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with _opened(path, folder) as archive:
             yield from _entries(archive, name, folder, limits)
-    except _REASONS as error:
-        yield _refused(name, f"This archive is damaged or no ZIP file ({error}).")
+    except DAMAGED as error:
+        yield _refused(name, f"This archive is damaged or no ZIP file ({_reason(error)}).")
+
+
+def _opened(path: Path, folder: Path) -> zipfile.ZipFile:
+    """One name that is said to be UTF-8 and is not would cost all files: then that is not said
+    any more, in a copy, and the name is read as those of old programs are."""
+    try:
+        return zipfile.ZipFile(path)
+    except UnicodeDecodeError:
+        copy = folder / "archive"
+        shutil.copyfile(path, copy)
+        with copy.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
+            _take_back_utf8(data)
+        return zipfile.ZipFile(copy)
+
+
+def _take_back_utf8(data: mmap.mmap) -> None:
+    for signature, flags_at, length_at, name_at in _HEADERS:
+        start = data.find(signature)
+        while 0 <= start <= len(data) - name_at:
+            n_bytes = int.from_bytes(data[start + length_at : start + length_at + 2], "little")
+            if not _is_utf8(data[start + name_at : start + name_at + n_bytes]):
+                data[start + flags_at] &= ~(_UTF8_NAME >> 8)
+            start = data.find(signature, start + 1)
+
+
+def _is_utf8(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _entries(
@@ -82,12 +116,23 @@ def _entries(
         target = folder / f"{number:05d}{PurePosixPath(inner).suffix.lower()}"
         try:
             left_bytes -= _extract(archive, entry, target, min(limits.max_bytes, left_bytes))
-        except LoadError as error:
-            yield _refused(own_name, str(error))
-        except _REASONS as error:
-            yield _refused(own_name, f"This file in the archive cannot be unpacked ({error}).")
+        except (LoadError, *DAMAGED) as error:
+            target.unlink(missing_ok=True)  # what came before the fault would fill the disk
+            yield _refused(own_name, _sentence(error))
         else:
             yield Unpacked(target, own_name, _note(names[number], own_name))
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, LoadError):
+        return str(error)
+    return f"This file in the archive cannot be unpacked ({_reason(error)})."
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "a name in it is not UTF-8, as it says"
+    return str(error) or type(error).__name__
 
 
 def _told_apart(names: Sequence[str]) -> list[str]:
@@ -119,9 +164,12 @@ def _inner_name(entry: zipfile.ZipInfo) -> str:
     if entry.flag_bits & _UTF8_NAME or entry.filename.isascii():
         return entry.filename
     try:
-        return decode(entry.filename.encode("cp437")).text
+        guessed = decode(entry.filename.encode("cp437")).text
     except (UnicodeEncodeError, LoadError):
         return entry.filename
+    # A guess at few bytes may be wild; the ending says what the file is.
+    same_ending = PurePosixPath(guessed).suffix == PurePosixPath(entry.filename).suffix
+    return guessed if same_ending else entry.filename
 
 
 def _clean(inner: str) -> str:
@@ -147,11 +195,10 @@ def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, max
     if entry.flag_bits & _ENCRYPTED:
         raise LoadError("This archive is password-protected; unpack it and upload its files.")
     written = 0
-    with archive.open(entry) as source, target.open("wb") as file:
-        while block := source.read(_BLOCK_BYTES):
+    with target.open("wb") as file:
+        for block in blocks(archive, entry):
             written += len(block)
             if written > max_bytes:
-                target.unlink()
                 raise LoadError(
                     f"This file has more than {max_bytes / 2**20:.1f} MiB, which is not allowed."
                 )
