@@ -9,6 +9,7 @@ from chatbot.ui.actions_html import actions_html
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, notice_text, tr
 from chatbot.ui.icons import icon
+from chatbot.ui.place_words import pages_text
 from retrieval.types import Citation
 
 _ODD_FINISH: frozenset[Finish] = frozenset(
@@ -128,21 +129,16 @@ def citation_html(citation: Citation, language: Language, number: int) -> str:
         f'<li class="source"><p class="where">{label}'
         f'<button type="button" class="document" data-act="source" data-number="{number}" '
         f'title="{esc(tr(language, "source.open"))}">{esc(citation.document)}</button>'
-        f"{page_html(language, citation.page, citation.page_end)}"
+        f"{page_html(language, citation)}"
         f"</p><blockquote>{esc(citation.quote)}</blockquote></li>"
     )
 
 
-def page_html(language: Language, page: int | None, page_end: int | None) -> str:
+def page_html(language: Language, citation: Citation) -> str:
     """The page or pages of a passage, or nothing for formats without pages."""
-    if page is None:
+    if citation.page is None:
         return ""
-    last = page_end if page_end is not None and page_end != page else None
-    text = (
-        tr(language, "source.page", page=page)
-        if last is None
-        else tr(language, "source.pages", page=page, end=last)
-    )
+    text = pages_text(language, citation.document, citation.page, citation.page_end)
     return f'<span class="page">{esc(text)}</span>'
 
 

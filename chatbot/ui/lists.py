@@ -13,6 +13,7 @@ from chatbot.ui.fragments import unused_html
 from chatbot.ui.i18n import Language, tr
 from chatbot.ui.icons import icon
 from chatbot.ui.ingest_jobs import JobRow
+from chatbot.ui.place_words import page_count_text
 from chatbot.ui.sentences import in_language
 from retrieval.types import DocumentInfo
 
@@ -108,7 +109,8 @@ def _document(
     language: Language, document: DocumentInfo, is_used: bool, shares: Mapping[str, int | None]
 ) -> str:
     name, did = esc(document.name), esc(document.id)
-    facts = [tr(language, "document.pages", count=document.pages)] if document.pages > 1 else []
+    count = document.pages
+    facts = [page_count_text(language, document.name, count)] if count > 1 else []
     facts.append(tr(language, "document.tokens", count=document.tokens))
     if is_used and document.id in shares:
         facts.append(_share(language, shares[document.id]))

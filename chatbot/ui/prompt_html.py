@@ -7,6 +7,7 @@ from collections import Counter
 from chatbot.messages import Dropped, PromptTrace, Segment
 from chatbot.ui.escape import escape_html as esc
 from chatbot.ui.i18n import Language, reason_text, tr
+from chatbot.ui.place_words import pages_text
 
 KINDS = ("system", "summary", "turn", "recalled", "passage", "question")
 
@@ -119,12 +120,7 @@ def _name(language: Language, segment: Segment) -> str:
     if segment.document:
         pages = ""
         if segment.page is not None:
-            last = segment.page_end
-            pages = " · " + (
-                tr(language, "source.page", page=segment.page)
-                if last in (None, segment.page)
-                else tr(language, "source.pages", page=segment.page, end=last)
-            )
+            pages = " · " + pages_text(language, segment.document, segment.page, segment.page_end)
         where = f'<span class="document">{esc(segment.document + pages)}</span>'
     else:
         # The first words tell one turn from another before it is opened.

@@ -17,7 +17,7 @@ def source_html(
     language: Language, citation: Citation, text: str | None, spans: Sequence[PageSpan] = ()
 ) -> str:
     """`text` is that of the whole document, None when it is no longer in the library."""
-    page = page_html(language, citation.page, citation.page_end)
+    page = page_html(language, citation)
     head = f'<p class="where"><span class="document">{esc(citation.document)}</span>{page}</p>'
     place = None if text is None else find_quote(citation, text)
     if text is None or place is None:
