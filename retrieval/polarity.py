@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from retrieval.opposites import opposite
 from retrieval.words import content_terms
 
 MIN_DENIED_WORDS = 2
 """From so many words on, a statement must say yes or no as its source does."""
 
 _DENIAL = re.compile(
-    r"\b(?:not|no|never|none|nothing|neither|without|cannot)\b|n['’]t\b"
+    r"\b(?:not|no|never|none|nothing|nobody|neither|without|cannot)\b|n['’]t\b"
     r"|\b(?:prohibit|forb[ai]d|bann)\w*"
-    r"|(?<![가-힣])(?:안|못)\s|않|없|아니|못하|못했|금지|불가(?!피)",
+    r"|(?<![가-힣])(?:안|못)\s|않|없|아니|못하|못했|금지|불가(?!피)"
+    r"|(?<=지 )(?:마[십세시라]|말|맙)|(?<=지)(?:마[십세라]|맙)"
+    r"|(?<![가-힣])금(?:한다|합니다|함|하며|하고|했)",
     re.IGNORECASE,
 )
 # What looks like a denial and is none, or two that make none.
@@ -27,31 +30,31 @@ _CLAUSE_END = re.compile(
     r"|(?:(?<=며)|(?<=지만|으나|는데|이고|되고|니라))[ ,]",
     re.IGNORECASE,
 )
+_HANGUL = re.compile("[가-힣]")
 _ASIDE = re.compile(r", (?:which|who|whose|where)\b[^,;]*,", re.IGNORECASE)
 _ANSWER = re.compile(r"^\s*(?:yes|no|네|예|아니요|아니오)[,.!]\s", re.IGNORECASE)
-# Opposites, one pair a line: patterns of the one and the other, with a tab between.
-_OPPOSITES = [
-    tuple(re.compile(side, re.IGNORECASE) for side in line.split("\t"))
-    for line in r"""
-(?:switch|turn|power)\w* (?:\w+ )?on\b	(?:switch|turn|power)\w* (?:\w+ )?off\b
-\bopen\b	\b(?:closed|shut)\b
-\binclud	\bexclud
-\b(?:increas|r[io]se|rising|gr[eo]w)	\b(?:decreas|f[ae]ll|drop|shr[aiu]nk)
-\b(?:approv|accept|agreed to\b)	\b(?:reject|refus|declin)
-\benabl	\bdisabl
-\bat least\b|\bminimum\b	\bat most\b|\bmaximum\b
-\b(?:mandatory|compulsory|obligatory)\b	\b(?:optional|voluntary)\b
-켜[고야다두서며면져집진]|켠	끄[고는다며면지]|꺼[야두서진져집]|끈다
-열려|열린 채	닫[아혀힌히]
-포함	제외
-증가|늘[었어린]|올랐|상승|인상	감소|줄[었어인]|내렸|하락|인하
-승인|수락|찬성	반려(?![동견묘])|거부|거절|기각|반대
-최대	최소
-의무|필수	선택 사항|자율
-""".strip().splitlines()
-]
-_LIMITS = re.compile(
-    r"\b(?:until|after|before|from|except|unless|only|if)\b|까지|부터|이후|이전|경우|외에",
+# What a sentence says without a condition is said by the rest of it.
+_SIDE = re.compile(
+    r"\bwithout\b(?: (?:an?|the|any|their|your|its|his|her)\b)?(?: [\w'’-]+){1,2}"
+    r"|\bunless\b[^,;.]*"
+    r"|\b(?:if|when|where|until|as long as)\b(?=[^,;.]*(?:\bno|n['’]t\b))[^,;.]*"
+    r"|\b(?:who|which|whose|that (?=(?:are|is|do|does|have|has|was|were)\b))"
+    r"(?: ?[\w'’-]+){0,3}?(?: (?:not|no|never|cannot)\b|n['’]t\b)(?: [\w'’-]+){0,2}"
+    r"|(?:[가-힣]+ ?)?(?:없이|(?:없(?:으면|다면|는|어도|더라도|던)|없을 (?:때|경우|시)"
+    r"|않(?:으면|는다면|은|는|아도|고|더라도|던)|않을 (?:때|경우|시)"
+    r"|못(?:하면|한|하는|할|해도|하고)"
+    r"|아니(?:면|라면|어도|더라도)|아닌)(?=[ ,])(?! (?:것|수|게|편|점|바|한다|합니다|됩|된)))",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\b(?:with|if|when|only|need\w*|requir\w*|must|once|unless|except|provided)\b"
+    r"|으면|하면|되면|라면|해야|어야|아야|경우|필요|[가-힣]만(?= )|때",
+    re.IGNORECASE,
+)
+# Words for a denial that are opposites elsewhere: whether they deny is not asked.
+_REFUSAL = re.compile(
+    r"\b(?:refus|declin|reject|den(?:y|ied)|barred|turned away|impossible|unable|illegal|stop)"
+    r"|거부|거절|기각|반려|소멸|사라|제한|차단|막[혀히아]",
     re.IGNORECASE,
 )
 
@@ -66,23 +69,62 @@ def contradicts(statement: str, words: Collection[frozenset[str]], source: str) 
     statement = _ANSWER.sub("", statement)
     words = [word for word in words if not _DENIAL.search(" ".join(word))]
     if len(words) < MIN_DENIED_WORDS:
-        return False
+        # "Apply before 5 May": with one word, only opposites at a figure are asked for.
+        limited = bool(words) and any(c.isdigit() for c in statement)
+        return limited and _denials(statement) == _denials(source) and opposite(statement, source)
+    if _contradicts_beside(statement, words, source):
+        return True
     clauses = _about(words, source)
     if not clauses:
         return False
     if bool(_denials(statement)) == bool(_denials(source)):
-        return all(_opposite(statement, clause) for clause in clauses)
+        odd = _denials(statement) % 2
+        return all(
+            opposite(statement, clause) and odd == _denials(clause) % 2 for clause in clauses
+        )
     said = bool(_denials(statement))
     return all(_denies_as(said, statement, clause) for clause in clauses)
 
 
+def _contradicts_beside(statement: str, words: Collection[frozenset[str]], source: str) -> bool:
+    """Whether only one of the two denies beside a condition that denies too ("may enter without a
+    badge" against "may not enter without a badge")."""
+    main, known = _SIDE.sub(" ", statement), _SIDE.sub(" ", source)
+    if known == source or _REFUSAL.search(main) or _REFUSAL.search(known):
+        return False
+    if main == statement and not _drops_sides(statement, source):
+        return False
+    said = content_terms(main)
+    words = [word for word in words if 2 * len(word & said) > len(word)]
+    clauses = _about(words, known) if words else []
+    # In Korean the last word is what is said of the others.
+    last = words[-1] if words and _HANGUL.search(main) else frozenset()
+    clauses = [c for c in clauses if last & content_terms(c)] or clauses
+    denies = bool(_denials(main))
+    return bool(clauses) and all(
+        bool(_denials(clause)) != denies and not opposite(main, clause) for clause in clauses
+    )
+
+
+def _drops_sides(statement: str, source: str) -> bool:
+    """Whether the statement has no condition, and no word of those of its source."""
+    sides = content_terms(" ".join(match[0] for match in _SIDE.finditer(source)))
+    return not (_CONDITION.search(statement) or sides & content_terms(statement))
+
+
 def _denies_as(said: bool, statement: str, clause: str) -> bool:
     denied = _denials(clause) % 2 == 1
-    return denied != said and not _opposite(statement, clause)
+    return denied != said and not opposite(statement, clause)
 
 
 def _denials(text: str) -> int:
     return len(_DENIAL.findall(_NO_DENIAL.sub(" ", text)))
+
+
+def _held(word: frozenset[str], terms: Collection[str]) -> bool:
+    """Whether a word is there, be it in another form: 이월된 for 이월되지."""
+    shared = 2 * len(word.intersection(terms))
+    return shared > len(word) or (shared == len(word) > 0 and bool(_HANGUL.search(min(word))))
 
 
 def _about(words: Collection[frozenset[str]], source: str) -> list[str]:
@@ -92,22 +134,10 @@ def _about(words: Collection[frozenset[str]], source: str) -> list[str]:
     held = []
     for clause in clauses:
         terms = content_terms(clause)
-        held.append(sum(2 * len(word & terms) > len(word) for word in words))
+        held.append(sum(_held(word, terms) for word in words))
     most = max(held, default=0)
     if most < MIN_DENIED_WORDS - 1 or 2 * most < len(words):
         return []
     # A word less may be another form of it.
     least = max(most - 1, 1)
     return [clause for clause, count in zip(clauses, held, strict=True) if count >= least]
-
-
-def _opposite(statement: str, source: str) -> bool:
-    """Whether an odd number of opposites tell them apart, with no other limits on the one."""
-    flips = sum(
-        (said := bool(a.search(statement))) != bool(b.search(statement))
-        and (said == bool(b.search(source)))
-        and bool(a.search(source)) != bool(b.search(source))
-        for a, b in _OPPOSITES
-    )
-    same_limits = set(_LIMITS.findall(statement.lower())) == set(_LIMITS.findall(source.lower()))
-    return flips % 2 == 1 and same_limits
