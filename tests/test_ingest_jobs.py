@@ -38,6 +38,29 @@ def test_a_file_that_replaces_an_earlier_version_says_so(tmp_path: Path) -> None
     store.close()
 
 
+def test_a_warning_that_the_document_shows_is_not_said_twice(tmp_path: Path) -> None:
+    store = Store(tmp_path / "chats.db")
+    library = Library(tmp_path / "library", embedder=None, count_tokens=lambda t: len(t.split()))
+    jobs = IngestJobs(library, store)
+    chat = store.create_conversation().id
+    said = []
+    for number in (1, 2):
+        path = tmp_path / f"upload{number}.txt"
+        path.write_bytes(f"등대는 {number}898년에 지었다. ".encode() * 9 + b"\xff")
+        jobs.start(chat, [Waiting(path, "lamp.txt", "me", 0.0)])
+        while any(not row.is_over for row in jobs.rows(chat)):
+            assert jobs.wait(chat, jobs.rows(chat), 10)
+        said.append([row.message for row in jobs.rows(chat)])
+    [document] = library.documents()
+    [warning] = document.warnings
+    first, [second] = said
+    assert first == []
+    assert "earlier version" in second and warning not in second
+    jobs.close()
+    library.close()
+    store.close()
+
+
 def test_the_files_of_an_archive_are_documents_of_their_own(tmp_path: Path) -> None:
     store = Store(tmp_path / "chats.db")
     library = Library(tmp_path / "library", embedder=None, count_tokens=lambda t: len(t.split()))

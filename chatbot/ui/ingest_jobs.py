@@ -140,11 +140,11 @@ class IngestJobs:
         taken = report.document_id and report.status in ("indexed", "unchanged")
         if report.document_id and taken:
             self.use(conversation_id, report.document_id, on=True)
-        if not taken or (report.status == "indexed" and report.message):
+        message = _beside_document(report) if taken else report.message
+        if not taken or (report.status == "indexed" and message):
             own = row.id if report.file == row.name else secrets.token_hex(8)
             state: JobState = "note" if taken else "error"
-            told = JobRow(own, report.file, state, message=report.message)
-            self._put(conversation_id, told)
+            self._put(conversation_id, JobRow(own, report.file, state, message=message))
 
     def _put(self, conversation_id: str, row: JobRow) -> None:
         with self._changed:
@@ -157,3 +157,11 @@ class IngestJobs:
         if not rows:
             self._rows.pop(conversation_id, None)
         self._changed.notify_all()
+
+
+def _beside_document(report: IngestReport) -> str:
+    """What is to be said of a file that was taken, but for the warnings that its document shows."""
+    message = report.message
+    for warning in report.warnings:
+        message = message.replace(warning, "")
+    return " ".join(message.split())
