@@ -158,13 +158,15 @@ def marked(reply: str, unsupported: tuple[str, ...]) -> str:
 
     Statements that run over lines or code are left to the list under the reply.
     """
-    clean = reply.replace(MARK_OPEN, "").replace(MARK_CLOSE, "")
-    for sentence in unsupported:
+    rest = reply.replace(MARK_OPEN, "").replace(MARK_CLOSE, "")
+    done: list[str] = []
+    for sentence in unsupported:  # in the order of the reply; one that is said twice comes twice
         # A mark before the sign of a list or heading would undo it.
         statement = _BLOCK_SIGN.sub("", sentence)
-        if can_be_marked(statement, clean):
-            clean = clean.replace(statement, f"{MARK_OPEN}{statement}{MARK_CLOSE}", 1)
-    return clean
+        if can_be_marked(statement, rest):
+            before, _, rest = rest.partition(statement)
+            done += (before, MARK_OPEN, statement, MARK_CLOSE)
+    return "".join((*done, rest))
 
 
 def can_be_marked(statement: str, reply: str) -> bool:

@@ -127,6 +127,11 @@ def test_an_empty_chat_says_plainly_that_the_model_is_a_small_demo() -> None:
     assert "데모" in welcome_html("ko", True, False)
 
 
+def test_a_statement_that_is_said_twice_is_marked_twice() -> None:
+    reply = "Deer live. Deer. So it is. Deer."
+    assert safe_markdown(marked(reply, ("Deer.", "Deer."))).count("<mark") == 2
+
+
 def test_documents_that_a_chat_does_not_use_are_told_where_it_is_empty_and_over_the_list() -> None:
     html = view(None, language="en", welcome=Welcome(unused_documents=3)).parts[0].text
     assert "none of your 3 documents" in html and 'data-act="use-all"' in html
