@@ -77,6 +77,51 @@ def test_one_korean_line_behind_much_english(tmp_path: Path) -> None:
     assert loaded.pages[0].text == text and not loaded.warnings
 
 
+@pytest.mark.parametrize("words", ["펲시 콜라", "똠방각하", "펲시 “콜라” · 똠방각하"])
+def test_korean_words_with_rare_syllables_behind_much_english(words: str) -> None:
+    """A quarter of the syllables is not among those of EUC-KR; it is no accented English."""
+    text = "The meeting room of the office can be booked. " * 110 + f"\n{words}"
+    found = decode(text.encode("cp949"))
+    assert (found.text, found.warning) == (text, "")
+    alone = decode(words.encode("cp949"))
+    assert alone.text == words and "uncertain" in alone.warning
+
+
+@pytest.mark.parametrize("words", ["뷁", "설렜 뷁"])
+def test_rare_syllables_alone_make_a_guess_uncertain(words: str) -> None:
+    found = decode(("The room can be booked. " * 110 + words).encode("cp949"))
+    assert "uncertain" in found.warning
+
+
+@pytest.mark.parametrize(
+    "words", ["don’t say it’s “Hello”", "Ärger mit Äpfeln", "10°–20°C", "Ängstlich 25° – 30°"]
+)
+def test_western_signs_and_accents_do_not_look_korean(words: str) -> None:
+    text = "The meeting room of the office can be booked. " * 20 + words
+    found = decode(text.encode("cp1252"))
+    assert (found.text, found.warning) == (text, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Re: 東京の会議室は九時から。\nA room.\n", "iso2022_jp"),
+        ("ﾒﾓﾘ 東京の会議室は九時から。", "iso2022_jp_ext"),
+        ("서울 사무소의 회의실은 9시부터.\nA room.\n", "iso2022_kr"),
+    ],
+)
+def test_escape_sequences_tell_iso_2022(text: str, encoding: str) -> None:
+    found = decode(text.encode(encoding))
+    assert (found.text, found.warning) == (text, "")
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x1b[31mred\x1b[0m \x1b$B%3\x1b(B", b"cost \x1b$Bzz", b"\x1b$B", b"a \x1b[1m b"]
+)
+def test_other_escape_sequences_stay_as_they_are(data: bytes) -> None:
+    assert decode(data).text == data.decode("ascii")
+
+
 def test_damaged_utf8_stays_utf8_with_a_warning(tmp_path: Path) -> None:
     data = (KOREAN * 5).encode() + b"\xff" + KOREAN.encode()
     loaded = load_file(make.write(tmp_path, "a.txt", data), LIMITS)
@@ -103,6 +148,36 @@ def test_korean_html(tmp_path: Path, encoding: str, meta: str) -> None:
     loaded = load_file(make.write(tmp_path, "a.html", html.encode(encoding)), LIMITS)
     assert KOREAN in loaded.pages[0].text and "# 한글 제목" in loaded.pages[0].text
     assert not loaded.warnings
+
+
+@pytest.mark.parametrize("named", ["iso-8859-1", "windows-1252", "ISO-8859-15"])
+def test_korean_that_is_said_to_be_western(named: str) -> None:
+    """Any bytes are Western letters, so that they agree says nothing."""
+    found = decode(KOREAN.encode("cp949"), named)
+    assert found.text == KOREAN and "it was read as cp949" in found.warning
+    found = decode(KOREAN.encode(), named)
+    assert (found.text, found.warning) == (KOREAN, "")  # nothing else looks like UTF-8
+
+
+def test_html_that_says_western_of_korean(tmp_path: Path) -> None:
+    html = f'<meta charset="iso-8859-1"><p>{KOREAN}</p>'.encode("cp949")
+    loaded = load_file(make.write(tmp_path, "a.html", html), LIMITS)
+    assert loaded.pages[0].text.strip() == KOREAN
+    assert "it was read as cp949" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize("text", [FRENCH, "À ÉTÉ ÄÖÜ, don’t", "Plain English.", "½ £5 für Öl"])
+def test_html_that_says_western_and_is(text: str) -> None:
+    found = decode(f"<p>{text}</p>".encode("cp1252"), "cp1252")
+    assert (found.text, found.encoding, found.warning) == (f"<p>{text}</p>", "cp1252", "")
+
+
+@pytest.mark.parametrize(
+    "named", ["undefined", "a\0b", "punycode", "unicode_escape", "hex", "\udc80", "no such thing"]
+)
+def test_a_declared_name_of_no_charset_is_passed_over(named: str) -> None:
+    assert decode(KOREAN.encode("cp949"), named).text == KOREAN
+    assert decode(b"C:\\new", named).text == "C:\\new"
 
 
 def test_byte_order_mark_does_not_join_the_first_column(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass, replace
 
 from retrieval.loaders.asian_letters import (
     HANGUL,
@@ -13,8 +12,11 @@ from retrieval.loaders.asian_letters import (
     is_japanese,
     is_kana,
     is_korean,
+    rare_and_usual_hangul,
 )
 from retrieval.loaders.cyrillic import cyrillic_encoding
+from retrieval.loaders.declared import believed, escaped
+from retrieval.loaders.decoded import Decoded, lossy, strict, uncertain
 from retrieval.loaders.kin_of_western import meant_encoding
 from retrieval.types import LoadError
 
@@ -50,15 +52,6 @@ _NARROW = ["cp932", "gb18030", "big5", "cp1252", "utf_16_le", "utf_16_be"]
 _WIDE = [*_NARROW, "euc_jp", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "koi8_r"]
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """`warning` is a sentence for the user when characters were lost, else ""."""
-
-    text: str
-    encoding: str
-    warning: str = ""
-
-
 def decode(data: bytes, declared: str | None = None) -> Decoded:
     """The text of `data` without its byte order mark.
 
@@ -67,9 +60,9 @@ def decode(data: bytes, declared: str | None = None) -> Decoded:
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _strict(data[len(mark) :], encoding) or _lossy(data[len(mark) :], encoding)
+            return strict(data[len(mark) :], encoding) or lossy(data[len(mark) :], encoding)
     _refuse_known_kinds(data)
-    if declared and (found := _strict(data, declared)) and not _is_binary(found.text):
+    if declared and (found := believed(data, declared)) and not _is_binary(found.text):
         return found
     found = _with_nuls(data) if b"\0" in data else _without_nuls(data)
     if found is None or _is_binary(found.text):
@@ -89,37 +82,23 @@ def _is_binary(text: str) -> bool:
     return n_control * 10 > len(text) or text.count("\ufffd") * 3 > len(text)
 
 
-def _strict(data: bytes, encoding: str) -> Decoded | None:
-    try:
-        return Decoded(data.decode(encoding), encoding)
-    except (UnicodeDecodeError, LookupError):
-        return None
-
-
-def _lossy(data: bytes, encoding: str) -> Decoded:
-    text = data.decode(encoding, "replace")
-    n_lost = text.count("\ufffd")
-    warning = f"{n_lost} characters could not be read ({encoding}) and are shown as \ufffd."
-    return Decoded(text, encoding, warning)
-
-
 def _with_nuls(data: bytes) -> Decoded | None:
     """UTF-16 or UTF-32 without a mark, or text with stray NULs; None: binary."""
     n_nuls = data.count(0)
     if n_nuls * 2 > len(data):
         for order in ("le", "be"):
-            if wide := _strict(data, f"utf-32-{order}"):
+            if wide := strict(data, f"utf-32-{order}"):
                 return wide
     bare = data.replace(b"\0", b"")
     few = n_nuls * 5 <= len(data)
-    stray = _strict(bare, "utf-8") if few else None
+    stray = strict(bare, "utf-8") if few else None
     if stray and not _is_binary(stray.text):  # Cyrillic and Greek in UTF-16 are control characters
         return stray
     if few and _has_bare_spaces(data):
         return _without_nuls(bare)
     if found := _utf16(data):
         return found
-    if few and (korean := _strict(bare, "cp949")) and is_korean(korean.text):
+    if few and (korean := strict(bare, "cp949")) and is_korean(korean.text):
         return korean
     return _without_nuls(bare) if n_nuls * 100 <= len(data) else None
 
@@ -136,7 +115,7 @@ def _has_bare_spaces(data: bytes) -> bool:
 def _utf16(data: bytes) -> Decoded | None:
     """The byte order that gives usual characters. A cut last byte is no reason to refuse."""
     whole = data[: len(data) // 2 * 2]
-    found = [_strict(whole, f"utf-16-{order}") for order in ("le", "be")]
+    found = [strict(whole, f"utf-16-{order}") for order in ("le", "be")]
     shares = [len(_USUAL.findall(one.text)) / max(1, len(one.text)) if one else 0 for one in found]
     best = found[shares.index(max(shares))]
     if best is None or max(shares) < 0.85:
@@ -146,7 +125,7 @@ def _utf16(data: bytes) -> Decoded | None:
 
 
 def _without_nuls(data: bytes) -> Decoded:
-    if found := _strict(data, "utf-8"):
+    if found := escaped(data) or strict(data, "utf-8"):
         return found
     if found := _mixed_lines(data):
         return found
@@ -160,18 +139,33 @@ def _without_nuls(data: bytes) -> Decoded:
         ("utf-16-le", is_kana),
         ("utf-16-be", is_kana),
     ):
-        found = _strict(data, encoding)
+        found = strict(data, encoding)
         if found and fits(found.text):
             return found
-    return _cut_utf8(data) or _cut_cp949(data) or _guess(data) or _lossy(data, "utf-8")
+    found = _cut_utf8(data) or _cut_cp949(data) or _little_korean(data) or _guess(data)
+    return found or lossy(data, "utf-8")
+
+
+def _little_korean(data: bytes) -> Decoded | None:
+    """Few words, among them rare syllables. Where these outnumber the usual ones, a guess is said
+    to be uncertain, unless accents and signs between English letters would look the same."""
+    found = strict(data, "cp949")
+    n_rare, n_usual = rare_and_usual_hangul(found.text) if found else (0, 0)
+    n_high = sum(map(len, _HIGH_RUN.findall(data)))
+    mostly_ascii = n_high * 10 <= len(data)
+    if found and n_usual >= max(2, n_rare):
+        return found if mostly_ascii else uncertain(found)
+    doubtful = n_usual or (n_rare and mostly_ascii and n_high == 2 * n_rare)
+    guess = _guess(data) if doubtful else None
+    return guess and uncertain(guess)
 
 
 def _mixed_lines(data: bytes) -> Decoded | None:
     """A log to which one program writes Korean in UTF-8 and another in CP949: line by line."""
     lines = data.split(b"\n")
-    texts = [line.text if (line := _strict(raw, "utf-8")) else None for raw in lines]
+    texts = [line.text if (line := strict(raw, "utf-8")) else None for raw in lines]
     rest = b"\n".join(raw for raw, text in zip(lines, texts, strict=True) if text is None)
-    other = _strict(rest, "cp949")
+    other = strict(rest, "cp949")
     is_utf8 = any(text and HANGUL.search(text) for text in texts)
     if not is_utf8 or other is None or not is_korean(other.text) or _damage(rest) < 0.5:
         return None
@@ -198,34 +192,26 @@ def _guess(data: bytes) -> Decoded | None:
     runs = _HIGH_RUN.findall(data)
     if sum(map(len, runs)) * 2 < len(runs) * 3 and (western := _western(data)):
         # Accents stand alone between ASCII letters; characters of Asia do not.
-        return _uncertain(western) if _is_accented(western) else western
-    if (page := cyrillic_encoding(data)) and (cyrillic := _strict(data, page)):
+        return uncertain(western) if _is_accented(western) else western
+    if (page := cyrillic_encoding(data)) and (cyrillic := strict(data, page)):
         return cyrillic
     for candidates in (_NARROW, _WIDE):
         best = charset_normalizer.from_bytes(data, cp_isolation=candidates).best()
-        found = _strict(data, best.encoding) if best else None
+        found = strict(data, best.encoding) if best else None
         if best and found and (candidates is _WIDE or not _is_accented(found)):
             doubtful = best.coherence < _SURE and _is_single_byte(data, found)
-            return _uncertain(found) if doubtful else found
+            return uncertain(found) if doubtful else found
     western = _western(data)
-    return western and _uncertain(western)
+    return western and uncertain(western)
 
 
 def _western(data: bytes) -> Decoded | None:
-    return _strict(data, meant_encoding(data))
+    return strict(data, meant_encoding(data))
 
 
 def _is_single_byte(data: bytes, found: Decoded) -> bool:
     """Such encodings give any bytes some characters, right or wrong."""
     return len(data) == len(found.text)
-
-
-def _uncertain(found: Decoded) -> Decoded:
-    warning = (
-        f"The encoding of this file is uncertain, it was read as {found.encoding}; "
-        "if its characters look wrong, save it as UTF-8 and add it again."
-    )
-    return replace(found, warning=warning)
 
 
 def _is_accented(found: Decoded) -> bool:
@@ -236,14 +222,14 @@ def _is_accented(found: Decoded) -> bool:
 
 def _cut_utf8(data: bytes) -> Decoded | None:
     """UTF-8 of which a few bytes are damaged is still UTF-8."""
-    found = _lossy(data, "utf-8")
+    found = lossy(data, "utf-8")
     n_good = len(_NOT_ASCII.findall(found.text)) - found.text.count("\ufffd")
     return found if n_good > 10 * found.text.count("\ufffd") else None
 
 
 def _cut_cp949(data: bytes) -> Decoded | None:
     """CP949 of which less than a byte in a hundred is damaged, when the rest is Hangul."""
-    found = _lossy(data, "cp949")
+    found = lossy(data, "cp949")
     n_lost = found.text.count("\ufffd")
     n_foreign = len(_NOT_ASCII.findall(found.text)) - n_lost
     clear = len(HANGUL.findall(found.text)) * 10 >= n_foreign * 8
