@@ -13,7 +13,7 @@ from retrieval.sentences import split_sentences
 from retrieval.statements import Statement, names_in, read_statement
 from retrieval.subjects import another_subject
 from retrieval.types import Citation
-from retrieval.values import clash, numbers_in
+from retrieval.values import clash, miscounts, numbers_in
 from retrieval.words import content_terms
 
 MIN_SUPPORTED = 0.6
@@ -109,8 +109,10 @@ def _contradicts(sentence: str, statement: Statement, place: Place) -> bool:
     """
     if sentence in place.text:
         return False
-    if clash(statement.quantities, place.quantities) or swaps_a_number(
-        sentence, statement.numbers, place.text
+    if (
+        clash(statement.quantities, place.quantities)
+        or miscounts(statement.quantities, place.quantities)
+        or swaps_a_number(sentence, statement.numbers, place.text)
     ):
         return True
     whole, named = place.labelled.passage.text, statement.names | statement.days

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from retrieval.calendar_words import MONTH_NAME, month_number
 from retrieval.clock_times import TIME, read_time, times_of
+from retrieval.counted import period_at, thing_at
 from retrieval.number_words import (
     NUMBER_PHRASE,
     SCALES,
@@ -66,6 +67,10 @@ class Quantity:
     """The same share in the other form: 0.5 of 50%, 50 of a bare 0.5. It is among the readings."""
     bare: str = ""
     """The figure before its scale: 3 of 3 million. It is none of the readings."""
+    thing: str = ""
+    """What it counts or measures, by its word or unit."""
+    period: str = ""
+    """Per how long it is meant."""
 
     @property
     def soft(self) -> bool:
@@ -110,10 +115,28 @@ def clash(stated: Sequence[Quantity], known: Sequence[Quantity]) -> bool:
     return False
 
 
+def miscounts(stated: Sequence[Quantity], known: Sequence[Quantity]) -> bool:
+    """Whether a number counts what only another one counts in the second, where it counts
+    something else, or is a small one in words that stands for nothing there."""
+    for quantity in stated:
+        same = [other for other in known if quantity.thing and other.thing == quantity.thing]
+        if not same or any(quantity.key in other.readings for other in same):
+            continue
+        elsewhere = [other for other in known if quantity.key in other.readings]
+        if elsewhere and all(q.thing and q.unit.isdisjoint(quantity.unit) for q in elsewhere):
+            return True
+        # Of several, a reply may have told the sum.
+        if not elsewhere and quantity.soft and len({other.key for other in same}) == 1:
+            return True
+    return False
+
+
 def _differ(a: Quantity, b: Quantity) -> bool:
     if a.key == b.share and b.key != a.key:  # half a percent is not half
         return (_PERCENT in a.unit) == (_PERCENT in b.unit)
     if a.unit and b.unit and a.unit.isdisjoint(b.unit):
+        return True
+    if a.period and b.period and a.period != b.period:
         return True
     return bool(a.month and b.month and a.month != b.month) or {a.negative, b.negative} == {
         True,
@@ -162,6 +185,8 @@ def _at(text: str, start: int, end: int, number: tuple[str, set[str], bool]) -> 
         spelled,
         word[0] if word and word[0].isalpha() and len(word[0]) > 1 else "",
         share,
+        thing=f"{UNIT_MARK}{min(unit)}" if unit else thing_at(text, end),
+        period=period_at(text, before, unit_end),
     )
 
 

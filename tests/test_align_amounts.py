@@ -54,3 +54,55 @@ def test_a_figure_without_its_scale_is_marked(source: str, reply: str) -> None:
 )
 def test_the_same_amount_in_another_form_is_not_marked(source: str, reply: str) -> None:
     assert unsupported(source, reply) == ()
+
+
+PUMP = "The pump delivers 40 litres per minute at 3 bar."
+OF_TWO = "The warranty lasts two years and costs 120 euros."
+BOARD = "The board has seven members from nine towns."
+
+
+@pytest.mark.parametrize(
+    ("source", "reply"),
+    [
+        (OF_TWO, "The warranty lasts three years and costs 120 euros."),
+        ("Take two tablets a day.", "Take three tablets a day."),
+        (BOARD, "The board has nine members from seven towns."),
+        ("하루 두 번 복용한다.", "하루 세 번 복용합니다."),
+        ("하루 2회 복용한다.", "하루 세 번 복용합니다."),
+        ("직원 세 명이 두 달 동안 일한다.", "직원 두 명이 세 달 동안 일합니다."),
+        (PUMP, "The pump delivers 40 litres per hour at 3 bar."),
+        (PUMP, "The pump delivers 3 litres per minute at 40 bar."),
+        ("The dose is 5 mg per day.", "The dose is 5 mg per week."),
+        ("The rent is 900 euros a month.", "The rent is 900 euros a year."),
+        ("The train runs at 40 km/h.", "The train runs at 40 km/s."),
+        ("펌프는 분당 40리터를 보낸다.", "펌프는 시간당 40리터를 보냅니다."),
+        ("회의는 월 2회 열린다.", "회의는 주 2회 열립니다."),
+    ],
+)
+def test_a_small_count_or_a_rate_of_another_thing_is_marked(source: str, reply: str) -> None:
+    assert unsupported(source, reply) == (reply,)
+    assert unsupported(source, source) == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "reply"),
+    [
+        (OF_TWO, "The warranty lasts 2 years and costs €120."),
+        (BOARD, "The seven members of the board are from nine towns."),
+        ("Two old tablets and one new tablet are sold.", "Three tablets are sold."),
+        ("Hall A holds ten chairs, hall B holds six chairs.", "Hall B holds six chairs."),
+        ("The dose is 5 mg per day.", "The daily dose is 5 mg."),
+        ("The dose is 5 mg per day.", "The dose is 5 mg a day."),
+        ("The train runs at 40 km/h.", "The train runs at 40 kilometres per hour."),
+        ("The rent is 900 euros a month.", "The rent is 900 euros monthly."),
+        ("It costs 5 euros and opens twice a week.", "It costs 5 euros."),
+        ("주차장 관리비는 한 달에 3만 원이다.", "주차장 관리비는 매달 3만 원입니다."),
+        ("관리비는 한 달에 3만 원이다.", "관리비는 월 30,000원입니다."),
+        ("하루 두 번 복용한다.", "하루 2회 복용합니다."),
+        ("하루 두 번 복용한다.", "매일 두 번 복용합니다."),
+        ("3월 12일에 직원 두 명이 왔다.", "직원 두 명이 3월 12일에 왔습니다."),
+        ("두 번째 문을 세 번 두드린다.", "두 번째 문을 세 번 두드립니다."),
+    ],
+)
+def test_the_same_count_or_rate_in_other_words_is_not_marked(source: str, reply: str) -> None:
+    assert unsupported(source, reply) == ()
