@@ -81,13 +81,13 @@ def display_name(name: str) -> str:
 
 
 def document_name(name: str) -> str:
-    """A path as the name of a document: each of its parts as `display_name` has it.
+    """A path as the name of a document: each of its parts as `display_name` has it, without ".".
 
     Never raises, and gives its own results back unchanged, so that names can be compared.
     """
     parts = [_readable(part) for part in name.split("/")]
     root = "/" if name.startswith("/") else ""
-    return root + ("/".join(part for part in parts if part) or "unnamed")
+    return root + ("/".join(part for part in parts if part not in ("", ".")) or "unnamed")
 
 
 def _readable(name: str) -> str:

@@ -71,6 +71,9 @@ def test_names_of_a_folder_are_clean_and_stay_apart(tmp_path: Path) -> None:
         ("한글.txt".encode("cp949").decode("utf-8", "surrogateescape"), "한글.txt"),
         ("\ud800.txt", "?.txt"),
         ("GIF8\udcb1.txt", "GIF8?.txt"),
+        ("./a/././b.txt", "a/b.txt"),
+        ("/./../.b.txt", "/../.b.txt"),
+        (".", "unnamed"),
         ("\n/\n", "unnamed"),
     ],
 )
