@@ -23,6 +23,8 @@ from retrieval.types import IngestReport, LoadError
 
 ARCHIVE_SUFFIXES = frozenset({".zip"})
 MAX_FILES = 5_000
+N_NAMED = 5
+"""Of the files that are left out for their format, so many are named."""
 MAX_TOTAL_BYTES = 2 << 30
 _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
@@ -105,6 +107,8 @@ def _entries(
     wanted = [(entry, inner) for entry, inner in found if _is_wanted(inner)]
     if not wanted and not nameless:
         yield _refused(name, "There is no document of a known format in this archive.")
+    elif others := [inner for _, inner in found if not _is_wanted(inner) and not _is_hidden(inner)]:
+        yield IngestReport(name, "empty", message=_left_out(others))
     if len(wanted) > MAX_FILES:
         yield _refused(name, f"This archive has {len(wanted)} files, {MAX_FILES} are allowed.")
         return
@@ -179,10 +183,18 @@ def _clean(inner: str) -> str:
 
 
 def _is_wanted(inner: str) -> bool:
-    parts = inner.split("/")
-    hidden = any(part.startswith((".", "__MACOSX")) for part in parts)
     suffix = PurePosixPath(inner).suffix.lower()
-    return not hidden and suffix in SUPPORTED_SUFFIXES | ARCHIVE_SUFFIXES
+    return not _is_hidden(inner) and suffix in SUPPORTED_SUFFIXES | ARCHIVE_SUFFIXES
+
+
+def _is_hidden(inner: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in inner.split("/"))
+
+
+def _left_out(others: Sequence[str]) -> str:
+    more = f", … (+{len(others) - N_NAMED})" if len(others) > N_NAMED else ""
+    named = ", ".join(others[:N_NAMED])
+    return f"Of no format that this program reads, and left out: {named}{more}."
 
 
 def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path, max_bytes: int) -> int:

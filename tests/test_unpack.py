@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbot.ui.sentences import in_language
 from retrieval.load import LoadLimits
 from retrieval.pipeline import Library
 from retrieval.types import IngestReport
@@ -97,12 +98,17 @@ def test_two_files_of_one_name_both_stay(tmp_path: Path) -> None:
         library.close()
 
 
-def test_hidden_and_unknown_files_are_passed_over(tmp_path: Path) -> None:
-    path = archive(
-        tmp_path, {".git/x.txt": b"1", "__MACOSX/a.txt": b"2", "a.exe": b"3", "a.txt": b"4"}
-    )
-    files, reports = unpacked(path, tmp_path / "out")
+def test_hidden_files_are_passed_over_and_unknown_ones_named_once(tmp_path: Path) -> None:
+    parts = {".git/x.txt": b"1", ".git/x.bin": b"1", "__MACOSX/a.txt": b"2", "a.txt": b"4"}
+    files, reports = unpacked(archive(tmp_path, parts), tmp_path / "out")
     assert list(files.values()) == [b"4"] and not reports
+    unknown = {f"bin/{number}.exe": b"3" for number in range(7)}
+    files, [report] = unpacked(archive(tmp_path, {**parts, **unknown}), tmp_path / "out2")
+    assert list(files.values()) == [b"4"]
+    assert (report.file, report.status) == ("all.zip", "empty")
+    assert "bin/0.exe" in report.message and "bin/4.exe, … (+2)" in report.message
+    told = in_language("ko", report.message)
+    assert "bin/0.exe" in told and told.startswith("읽을 수 있는 형식이")
 
 
 def test_too_large_nested_and_empty_archives_are_told(tmp_path: Path) -> None:
