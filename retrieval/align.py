@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from retrieval.bindings import another_row, swaps_a_number, swaps_in_short
 from retrieval.dates import another_date
+from retrieval.persons import another_person, unknown_person
 from retrieval.places import Labelled, Place, known_of, pairs_of, places_in
 from retrieval.polarity import contradicts
 from retrieval.sentences import split_sentences
 from retrieval.statements import Statement, names_in, read_statement
 from retrieval.subjects import another_subject
-from retrieval.types import Citation
+from retrieval.types import Citation, Passage
 from retrieval.values import clash, miscounts, numbers_in
 from retrieval.words import content_terms
 
@@ -53,7 +54,9 @@ def align(
                 unsupported.append(sentence)
             continue
         supporting = [
-            p for p, held in zip(passages, known, strict=True) if _supports(held, statement)
+            p
+            for p, held in zip(passages, known, strict=True)
+            if _supports(held, statement) and not unknown_person(sentence, _whole(p.passage))
         ]
         place = _best_place(statement, [p for p in places if p.labelled in supporting], asked)
         if place is None or _contradicts(sentence, statement, place):
@@ -96,6 +99,10 @@ def _supports(known: frozenset[str], statement: Statement) -> bool:
     return held >= MIN_SUPPORTED * len(statement.words)
 
 
+def _whole(passage: Passage) -> str:
+    return f"{passage.document}\n{passage.context}\n{passage.text}"
+
+
 def _holds(known: Iterable[str], word: frozenset[str]) -> bool:
     """Whether most of a word is there: a Hangul word is several pairs, another a single term."""
     return 2 * len(word.intersection(known)) > len(word)
@@ -120,6 +127,7 @@ def _contradicts(sentence: str, statement: Statement, place: Place) -> bool:
         another_row(sentence, place.text, whole)
         or another_date(sentence, place.text)
         or another_subject(sentence, whole)
+        or another_person(sentence, place.text, _whole(place.labelled.passage))
         or swaps_in_short(sentence, statement.numbers, place.surroundings, numbers_in)
         or swaps_in_short(sentence, named, place.surroundings, names_in)
     ):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from retrieval.persons import NOT_PERSONS
 from retrieval.statements import word_terms
 from retrieval.values import numbers_in
 
@@ -33,8 +34,6 @@ _PERSON = re.compile(
 _TITLE = re.compile(
     "(?:대왕|장군|교수|선생|의원|대표|부장|과장|팀장|사장|회장|대통령|총리|장관|박사|감독|선수|씨|님)$"
 )
-_OTHERS = "이야기 정치인 주인공 서비스 위원회 한국어 이용자 이사회 조사단 기자단"
-_NOT_PERSONS = frozenset(_OTHERS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ def _alike(own: str, other: str, clauses: tuple[str, str]) -> bool:
 
 
 def _is_person(subject: str) -> bool:
-    name = bool(_PERSON.match(subject)) and subject[:3] not in _NOT_PERSONS
+    name = bool(_PERSON.match(subject)) and subject[:3] not in NOT_PERSONS
     return name or bool(_TITLE.search(subject))
 
 

@@ -25,7 +25,7 @@ RETRIEVAL_ORDER = (
     "rerank",
     "units", "cutting", "narrow", "context", "number_words", "unit_words", "calendar_words", "clock_times", "counted",
     "values",
-    "places", "statements", "bindings", "dates", "subjects", "opposites", "polarity", "align", "picture",
+    "places", "statements", "bindings", "dates", "persons", "subjects", "opposites", "polarity", "align", "picture",
     "unpack", "files",
     "ingest_reports",
     "ingest_rules", "ingest", "ingest_archive", "renewal", "pipeline",
