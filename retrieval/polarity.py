@@ -100,9 +100,10 @@ def _contradicts_beside(statement: str, words: Collection[frozenset[str]], sourc
     # In Korean the last word is what is said of the others.
     last = words[-1] if words and _HANGUL.search(main) else frozenset()
     clauses = [c for c in clauses if last & content_terms(c)] or clauses
-    denies = bool(_denials(main))
+    # Of clauses that say yes and no, it is not told which one is meant.
+    denies = {bool(_denials(part)) for part in _CLAUSE_END.split(main) if part.strip()}
     return bool(clauses) and all(
-        bool(_denials(clause)) != denies and not opposite(main, clause) for clause in clauses
+        denies == {not _denials(clause)} and not opposite(main, clause) for clause in clauses
     )
 
 

@@ -80,6 +80,10 @@ def test_a_denial_beside_a_condition_is_not_lost(source: str, reply: str) -> Non
             "Dogs may enter without a leash, but cats are not allowed.",
             "Dogs may enter without a leash.",
         ),
+        (
+            "미국은 위반하지 않으면 사업을 보장한다는 친서를 보냈지만 한국에 알리지 않았다.",
+            "미국은 위반하지 않으면 사업을 보장한다는 친서를 보냈지만 한국에 알리지 않았습니다.",
+        ),
         (PASS, "외부인은 출입증 없이는 들어갈 수 없습니다."),
         (PASS, "외부인은 출입증이 있어야 들어갈 수 있습니다."),
         (LEAVE, "사용하지 않은 휴가는 이월되지 않습니다."),
