@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from unicodedata import combining
 
 Span = tuple[int, int]
 """[start, end) in characters."""
@@ -39,6 +40,8 @@ _DATE = re.compile(r"\b(?:19|20)?\d\d\. ?\d{1,2}\. ?\d{1,2}\.$")
 _WORD_BEFORE = re.compile(r"[\w.]*\w$", re.UNICODE)
 _NEW_BLOCK = re.compile(r"\s*(?:[-*+•·▪–>|#]|\d{1,3}[.)]\s|[A-Za-z가-하][.)]\s|[①-⑳]|```|~~~)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
+_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
+_JOINED = "\u200d\ufe0e\ufe0f"
 _MIN_UNMARKED = 8
 """Characters that a Korean sentence without a full stop must have to be split off."""
 _WRAPPED_LATIN, _WRAPPED_HANGUL = 50, 28
@@ -77,6 +80,77 @@ def trim_span(text: str, start: int, end: int) -> Span:
     part = text[start:end]
     left = start + len(part) - len(part.lstrip())
     return (left, start + len(part.rstrip())) if left < end else (start, start)
+
+
+def is_row(line: str) -> bool:
+    """Whether a line is a row of a Markdown table."""
+    stripped = line.strip()
+    return stripped.startswith("|") and stripped.endswith("|") and len(stripped) > 2
+
+
+def is_rule(line: str) -> bool:
+    """Whether a line is the rule below the header row of a Markdown table."""
+    return bool(_RULE.match(line))
+
+
+def whole_rows(text: str, cells: Sequence[Span]) -> list[range]:
+    """The numbers of the cells that stay together: a row's, and header, rule and first row."""
+    groups: list[range] = []
+    after_rule = False
+    for number, (start, end) in enumerate(cells):
+        rule = is_row(text[start:end]) and is_rule(text[start:end])
+        if groups and (rule or after_rule or _inside_row(text, start)):
+            groups[-1] = range(groups[-1].start, number + 1)
+        else:
+            groups.append(range(number, number + 1))
+        after_rule = rule
+    return groups
+
+
+def _inside_row(text: str, place: int) -> bool:
+    begin = text.rfind("\n", 0, place) + 1
+    if not text[begin:place].strip():
+        return False
+    end = text.find("\n", place)
+    return is_row(text[begin : len(text) if end < 0 else end])
+
+
+def line_cells(text: str, start: int, end: int) -> list[Span]:
+    """Spans that cover [start, end) without gaps, one a line. Rules stay with the header row."""
+    cells: list[Span] = []
+    while start < end:
+        stop = text.find("\n", start, end) + 1 or end
+        line = text[start:stop]
+        if cells and (not line.strip() or (is_row(line) and is_rule(line))):
+            cells[-1] = cells[-1][0], stop
+        else:
+            cells.append((start, stop))
+        start = stop
+    return cells
+
+
+def byte_cells(text: str, start: int, end: int, n_bytes: int) -> list[Span]:
+    """Spans of up to `n_bytes` in UTF-8 that cover [start, end), cut at spaces if these are near,
+    else between any two letters."""
+    cells: list[Span] = []
+    while start < end:
+        # One character longer than that is still one.
+        fits = len(text[start : start + n_bytes].encode()[:n_bytes].decode(errors="ignore")) or 1
+        stop = min(end, start + fits)
+        if stop < end:
+            space = max(text.rfind(mark, start + fits // 2, stop) for mark in " \t\n") + 1
+            stop = space or _between_letters(text, start, stop)
+        cells.append((start, stop))
+        start = stop
+    return cells
+
+
+def _between_letters(text: str, start: int, place: int) -> int:
+    """The place, or one before it that parts no letter from its accents or joined signs."""
+    for stop in range(place, max(start, place - 16), -1):
+        if not (combining(text[stop]) or text[stop] in _JOINED or text[stop - 1] == "\u200d"):
+            return stop
+    return place
 
 
 def sentences(text: str) -> list[str]:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from retrieval.sentences import Span, sentence_cells
-from retrieval.types import CleanDocument
+from retrieval.sentences import Span, is_row, is_rule, sentence_cells
+from retrieval.types import CleanDocument, Passage
 
 HEADING_MEDIA = frozenset({"md", "docx", "html", "pptx", "xlsx", "odt", "odp", "epub", "mail"})
 SENTENCE, PARAGRAPH, HEADING = 0, 1, 2
@@ -16,7 +16,6 @@ MAX_ROW_LINES = 50
 """A quoted CSV cell longer than this is taken for a stray quote mark."""
 
 _HEADING = re.compile(r"(#{1,6})[ \t]+(\S.*?)[ \t]*#*[ \t]*$")
-_RULE = re.compile(r"\s*\|?\s*:?-{2,}:?\s*(\|\s*:?-{2,}:?\s*)*\|?\s*$")
 _DEFINITION = re.compile(
     r"\s*(?:(?:export|public|private|protected|static|abstract|final|async|pub|default|unsafe)\s+)*"
     r"(?:def|class|function|func|fn|interface|struct|enum|trait|impl|module|namespace|type|object|"
@@ -25,6 +24,7 @@ _DEFINITION = re.compile(
 )
 _CLOSING = re.compile(r"[\])};,]*(?:end)?[\])};,]*")
 _FENCE = re.compile(r"\s*(```|~~~)")
+_FENCES = re.compile(r"```|~~~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _prose(text: str, *, headings: bool) -> Iterator[Atom]:
             yield Atom(start, end, HEADING + 6 - level, tuple(name for _, name in path))
             path.append((level, heading[2]))
             index += 1
-        elif _is_row(line):
+        elif is_row(line):
             stop = _run_end(text, lines, index)
             yield from _table(text, lines[index:stop], names)
             index = stop
@@ -129,20 +129,15 @@ def _prose(text: str, *, headings: bool) -> Iterator[Atom]:
             index = stop
 
 
-def _is_row(line: str) -> bool:
-    stripped = line.strip()
-    return stripped.startswith("|") and stripped.endswith("|") and len(stripped) > 2
-
-
 def _run_end(text: str, lines: list[Span], index: int) -> int:
-    while index < len(lines) and _is_row(text[slice(*lines[index])]):
+    while index < len(lines) and is_row(text[slice(*lines[index])]):
         index += 1
     return index
 
 
 def _table(text: str, rows: list[Span], path: tuple[str, ...]) -> Iterator[Atom]:
     """Rows of a Markdown table. With a rule under its first row, that row is the header."""
-    ruled = len(rows) > 1 and bool(_RULE.match(text[slice(*rows[1])]))
+    ruled = len(rows) > 1 and is_rule(text[slice(*rows[1])])
     header = text[slice(*rows[0])].strip() if ruled else ""
     if ruled:  # the header row and its rule are one atom
         yield Atom(rows[0][0], rows[1][1], PARAGRAPH, path)
@@ -159,7 +154,7 @@ def _paragraph_end(text: str, lines: list[Span], index: int, *, headings: bool) 
         line = text[slice(*lines[index])].rstrip("\n")
         if not line.strip():
             empty = True
-        elif empty or _is_row(line) or _FENCE.match(line) or (headings and _HEADING.match(line)):
+        elif empty or is_row(line) or _FENCE.match(line) or (headings and _HEADING.match(line)):
             break
         index += 1
     return index
@@ -168,3 +163,68 @@ def _paragraph_end(text: str, lines: list[Span], index: int, *, headings: bool) 
 def _sentences(text: str, span: Span, path: tuple[str, ...]) -> Iterator[Atom]:
     for number, (start, end) in enumerate(sentence_cells(text, *span)):
         yield Atom(start, end, PARAGRAPH if number == 0 else SENTENCE, path)
+
+
+def context_at(chunk: Passage, start: int, document: CleanDocument | None = None) -> str:
+    """Heading path and table header that hold at a place in a chunk; none for one before it.
+
+    Without the document it is a guess which lines are headings, and of which level those above
+    the chunk are.
+    """
+    if start == chunk.start:
+        return chunk.context
+    if start < chunk.start:
+        return ""
+    path, _, header = chunk.context.rpartition("\n")
+    if not is_row(header):
+        path, header = chunk.context, ""
+    lines = chunk.text[: start - chunk.start].split("\n")
+    line_end = chunk.text.find("\n", start - chunk.start)
+    rest = chunk.text[start - chunk.start : None if line_end < 0 else line_end]
+    lines[-1] += rest
+    headed = document is None or document.media in HEADING_MEDIA
+    if headed and any(_HEADING.match(line) for line in lines[:-1]):
+        path = _path_below(chunk, path, lines[:-1], document)
+    return "\n".join(filter(None, (path, _header_over(lines, header))))
+
+
+def _header_over(lines: list[str], header: str) -> str:
+    """The header row of the table whose row the last line is; `header` holds over the first."""
+    top = len(lines) - 1
+    if top > 0 and not lines[top].lstrip().startswith("|"):
+        return ""
+    while top > 1 and is_row(lines[top - 1]):
+        top -= 1
+    if top == 1 and (is_row(lines[0]) or header):
+        top = 0
+    if top + 1 < len(lines) and is_row(lines[top]) and is_rule(lines[top + 1]):
+        return lines[top].strip() if top + 2 < len(lines) else ""
+    return header if top == 0 else ""
+
+
+def _path_below(chunk: Passage, path: str, lines: list[str], document: CleanDocument | None) -> str:
+    """The path that holds below the last of these lines, which begin a chunk under `path`."""
+    above = document.text[: chunk.start] if document else ""
+    fenced = _fenced_at_end(above)
+    names = [(level, name) for level, name in _levels(path.split(" > ") if path else [], above)]
+    for line in lines:
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and (heading := _HEADING.match(line)):
+            level = len(heading[1])
+            names = [*(item for item in names if item[0] < level), (level, heading[2])]
+    return " > ".join(name for _, name in names)
+
+
+def _fenced_at_end(text: str) -> bool:
+    marks = (match.start() for match in _FENCES.finditer(text))
+    fences = [at for at in marks if not text[text.rfind("\n", 0, at) + 1 : at].strip()]
+    return len(fences) % 2 == 1
+
+
+def _levels(path: list[str], above: str) -> Iterator[tuple[int, str]]:
+    """Of each heading of a path its level: as it stands above, or by its place in the path."""
+    for place, name in enumerate(path, start=1):
+        at = max(above.rfind(f"# {name}\n"), above.rfind(f"# {name} "), above.rfind(f"#\t{name}\n"))
+        marks = above[above.rfind("\n", 0, max(at, 0)) + 1 : at + 1]
+        yield (len(marks) if at >= 0 and marks.strip("#") == "" else place), name

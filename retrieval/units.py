@@ -3,7 +3,6 @@ Knows no budget."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +11,16 @@ from math import log
 
 from retrieval.ranking import QueryTerms, min_max
 from retrieval.search import Ranked
-from retrieval.sentences import trim_span
+from retrieval.sentences import (
+    byte_cells,
+    is_row,
+    line_cells,
+    trim_span,
+    whole_rows,
+)
+from retrieval.structure import context_at
 from retrieval.types import CountTokens, Passage, passage_body, passage_line
+from retrieval.words import lexical_terms
 
 CHUNK_SHARE = 0.4
 """How much a stretch is worth by its chunk's score, against by its own."""
@@ -27,12 +34,8 @@ chunk of a long document would stand before better documents."""
 TYPICAL_LABEL = "20"
 MAX_GAP = 8
 """Characters of white space that may lie between neighbours; chunks leave nothing else out."""
+MIN_PIECE_BYTES = 40
 _ROWS_AS_LINES = (".csv", ".tsv")
-# A header row, its rule and rows up to the end of the text.
-_TABLE_HEAD = re.compile(
-    r"^(\|.*\|)[ \t]*\n\|[ \t:|-]+\|[ \t]*\n(?:\|.*\|[ \t]*\n)*\Z", re.MULTILINE
-)
-_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*?)[ \t]*#*[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,23 @@ class Unit:
     @property
     def document_id(self) -> str:
         return self.item.passage.document_id
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it is more than white space and the rules of tables."""
+        passage = self.item.passage
+        text = passage.text[self.start - passage.start : self.end - passage.start]
+        return any(map(str.isalnum, text))
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """[start, end) in a passage's text that is never cut, and the cells that it is made of; None
+    for a part of a cell, or where no terms are stored for each cell."""
+
+    start: int
+    end: int
+    cells: range | None
 
 
 class UnitMaker:
@@ -78,20 +98,56 @@ class UnitMaker:
             header,
         )
 
-    def stretches(self, item: Ranked, unit_bytes: int) -> list[Unit]:
-        """A passage in stretches of about `unit_bytes` in UTF-8."""
-        passage = item.passage
-        n_bytes = [len(passage.text[start:end].encode()) for start, end in item.cells]
-        aim = sum(n_bytes) / max(1, -(-sum(n_bytes) // unit_bytes))
-        groups: list[list[int]] = []
+    def stretches(
+        self, item: Ranked, unit_bytes: int, room_tokens: int, *, alone: bool = False
+    ) -> list[Unit]:
+        """A passage in stretches of about `unit_bytes` in UTF-8; or each piece `alone`."""
+        pieces = self.pieces(item, unit_bytes, room_tokens, cut_rows=alone)
+        n_bytes = [len(item.passage.text[p.start : p.end].encode()) for p in pieces]
+        aim = 0 if alone else sum(n_bytes) / max(1, -(-sum(n_bytes) // unit_bytes))
+        groups: list[list[Piece]] = []
         filled = 0.0
-        for number, size in enumerate(n_bytes):
+        for piece, size in zip(pieces, n_bytes, strict=True):
             if not groups or filled >= aim:
                 groups.append([])
                 filled = 0.0
-            groups[-1].append(number)
+            groups[-1].append(piece)
             filled += size
-        return [self._stretch(item, group) for group in groups]
+        units = [self._stretch(item, group) for group in groups]
+        return [unit for unit in units if unit.says_something]
+
+    def pieces(
+        self, item: Ranked, unit_bytes: int, room_tokens: int, *, cut_rows: bool = False
+    ) -> list[Piece]:
+        """The sentences and table rows of a passage, without gaps between them.
+
+        Sentences that do not fit into `room_tokens` alone, or of twice `unit_bytes`, are cut: at
+        line ends, longer lines at spaces, what has none anywhere. So are rows with `cut_rows`.
+        """
+        text = item.passage.text
+        room = room_tokens - self.header_tokens(item.passage)
+        stored = len(item.terms) == len(item.cells)
+        pieces: list[Piece] = []
+        for group in whole_rows(text, item.cells):
+            span = item.cells[group[0]][0], item.cells[group[-1]][1]
+            if not self._too_long(text[slice(*span)], unit_bytes, room, cut_rows=cut_rows):
+                pieces.append(Piece(*span, group if stored else None))
+                continue
+            for line in line_cells(text, *span):
+                parts = [line]
+                if self._too_long(text[slice(*line)], unit_bytes, room, cut_rows=cut_rows):
+                    n_bytes = min(unit_bytes, max(MIN_PIECE_BYTES, 2 * room))
+                    parts = byte_cells(text, *line, n_bytes)
+                pieces.extend(Piece(*part, None) for part in parts)
+        return pieces
+
+    def _too_long(self, text: str, unit_bytes: int, room_tokens: int, *, cut_rows: bool) -> bool:
+        n_bytes = len(text.encode())
+        if n_bytes <= max(MIN_PIECE_BYTES, min(room_tokens, 2 * unit_bytes)):
+            return False
+        if all(is_row(line) for line in text.split("\n") if line):
+            return cut_rows and self._count(text) > room_tokens
+        return n_bytes > 2 * unit_bytes or self._count(text) > room_tokens
 
     def header_tokens(self, passage: Passage) -> int:
         """Tokens of a passage's line and context in a prompt."""
@@ -103,9 +159,14 @@ class UnitMaker:
     def _matches(self, terms: Sequence[str]) -> frozenset[str]:
         return frozenset(term for term in terms if term in self._query.weights)
 
-    def _stretch(self, item: Ranked, group: list[int]) -> Unit:
+    def _terms(self, item: Ranked, piece: Piece) -> Sequence[str]:
+        if piece.cells is None:
+            return lexical_terms(item.passage.text[piece.start : piece.end])
+        return [term for number in piece.cells for term in item.terms[number]]
+
+    def _stretch(self, item: Ranked, group: Sequence[Piece]) -> Unit:
         text = item.passage.text
-        start, end = trim_span(text, item.cells[group[0]][0], item.cells[group[-1]][1])
+        start, end = trim_span(text, group[0].start, group[-1].end)
         overlaps = [
             (min(end, hit.end) - max(start, hit.start), hit.cosine)
             for hit in item.hits
@@ -117,7 +178,7 @@ class UnitMaker:
             begin,
             item.passage.start + end,
             self._count(text[start:end]) + 1,
-            self._matches([term for n in group for term in item.terms[n]]),
+            self._matches([term for piece in group for term in self._terms(item, piece)]),
             max(overlaps)[1] if overlaps else -1.0,
             self.header_tokens(replace(item.passage, context=context_at(item.passage, begin))),
         )
@@ -175,6 +236,9 @@ def _lexical(units: Sequence[Unit], query: QueryTerms) -> list[float]:
 
 def adjacent(before: Unit, after: Unit) -> bool:
     """Whether nothing but white space lies between."""
+    chunk = before.item.passage
+    if chunk.chunk_id == after.item.passage.chunk_id and before.end <= after.start <= chunk.end:
+        return not chunk.text[before.end - chunk.start : after.start - chunk.start].strip()
     near = before.end <= after.start <= before.end + MAX_GAP
     return before.document_id == after.document_id and near
 
@@ -182,13 +246,3 @@ def adjacent(before: Unit, after: Unit) -> bool:
 def is_rows(passage: Passage) -> bool:
     """Whether a passage is rows of CSV, which stay together."""
     return passage.document.lower().endswith(_ROWS_AS_LINES)
-
-
-def context_at(chunk: Passage, start: int) -> str:
-    """Heading and table header that hold at a place in a chunk; none for one before it."""
-    before = chunk.text[: max(0, start - chunk.start)]
-    context = chunk.context if start >= chunk.start else ""
-    if headings := _HEADING.findall(before):
-        context = headings[-1]
-    head = _TABLE_HEAD.search(before)
-    return "\n".join(filter(None, (context, head[1] if head else "")))
