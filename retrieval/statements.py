@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from retrieval.calendar_words import DAY_KEY, calendar_in, key_of, stated_days
-from retrieval.number_words import NUMBER_TERMS
+from retrieval.number_words import NUMBER_TERMS, SINO_AMOUNT
 from retrieval.unit_words import UNIT_MARK
 from retrieval.values import Quantity, read_quantities
 from retrieval.words import content_terms, is_glued
@@ -18,7 +18,7 @@ _NAME = re.compile(
     r"(?<=[\w,;:(“\"'] )[A-Z](?:[^\W가-힣]|[’'-])*|(?<=[“\"'(])[A-Z](?:[^\W가-힣]|[’'-])*"
 )
 _WORD = re.compile(r"[가-힣]+|(?<!\d)[^\W\d_가-힣][^\W_가-힣]*(?:['’-][^\W_가-힣]+)*")
-_SCALE = re.compile(r"(?<=\d) ?[십백천만억조]+ ?(?=원|명|개|달러|유로|엔|톤)")
+_SCALE = re.compile(rf"(?<=\d) ?[십백천만억조]+ ?(?=원|명|개|달러|유로|엔|톤)|{SINO_AMOUNT}")
 """Of 120만원 and 120만 원 the number is looked for, and no word between it and its unit."""
 _ENDINGS = re.compile(
     r"(?:입니다|이었습니다|였습니다|습니다|합니다|됩니다|이에요|예요|이다|이며|이고|이라고|라고|으로서|으로"
