@@ -13,6 +13,10 @@ _POINT = (
 )
 _AMOUNT = r"(?<=\d)[^\s\d]{0,3} ?"
 _PARTS = "(?:hand|side|door|lane|arm|leg|eye|ear|button|key|switch|lever|wing|valve|corner|edge)"
+_TURN = "(?:on the|to the|turn|keep|bear|go|then|and)"
+_LEFT = rf"\bleft[- ]{_PARTS}\b|\b{_TURN} left\b"
+_RIGHT = rf"\bright[- ]{_PARTS}\b|\b{_TURN} right\b"
+_NAMED = {"point": _POINT, "amount": _AMOUNT, "left": _LEFT, "right": _RIGHT}
 # One pair a line: patterns of the one and the other, with a tab between.
 _PAIRS = r"""
 (?:switch|turn|power)\w* (?:\w+ )?on\b	(?:switch|turn|power)\w* (?:\w+ )?off\b
@@ -27,7 +31,7 @@ _PAIRS = r"""
 \b(?:under|below|younger than)\b{point}	(?<!not )\b(?:over|above|older than)\b{point}
 \bnorth(?:ern)?\b	\bsouth(?:ern)?\b
 \beast(?:ern)?\b	\bwest(?:ern)?\b
-\bleft(?:[- ]{parts}\b)|\b(?:the|turn|keep) left\b	\bright(?:[- ]{parts}\b)|\b(?:turn|keep) right\b
+{left}	{right}
 \b(?:begin|begins|began|starts?|started)\b	\b(?:ends?|ended|expires?|expired|finish(?:es|ed)?)\b
 \bpass(?:es|ed)?\b	\bfail(?:s|ed)?\b
 켜[고야다두서며면져집진]|켠	끄[고는다며면지]|꺼[야두서진져집]|끈다
@@ -49,7 +53,7 @@ _PAIRS = r"""
 
 
 def _read(table: str) -> list[tuple[re.Pattern[str], re.Pattern[str]]]:
-    for name, text in (("point", _POINT), ("amount", _AMOUNT), ("parts", _PARTS)):
+    for name, text in _NAMED.items():
         table = table.replace(f"{{{name}}}", text)
     rows = [line.split("\t") for line in table.strip().splitlines()]
     return [(re.compile(a, re.IGNORECASE), re.compile(b, re.IGNORECASE)) for a, b in rows]

@@ -14,7 +14,7 @@ MIN_DENIED_WORDS = 2
 _DENIAL = re.compile(
     r"\b(?:not|no|never|none|nothing|nobody|neither|without|cannot)\b|n['’]t\b"
     r"|\b(?:prohibit|forb[ai]d|bann)\w*"
-    r"|(?<![가-힣])(?:안|못)\s|않|없|아니|못하|못했|금지|불가(?!피)"
+    r"|(?<![가-힣])(?:안|못)\s|않|없|아니|못[하했한합해할함]|금지|불가(?!피)"
     r"|(?<=지 )(?:마[십세시라]|말|맙)|(?<=지)(?:마[십세라]|맙)"
     r"|(?<![가-힣])금(?:한다|합니다|함|하며|하고|했)",
     re.IGNORECASE,
@@ -37,10 +37,10 @@ _ANSWER = re.compile(r"^\s*(?:yes|no|네|예|아니요|아니오)[,.!]\s", re.IG
 _SIDE = re.compile(
     r"\bwithout\b(?: (?:an?|the|any|their|your|its|his|her)\b)?(?: [\w'’-]+){1,2}"
     r"|\bunless\b[^,;.]*"
-    r"|\b(?:if|when|where|until|as long as)\b(?=[^,;.]*(?:\bno|n['’]t\b))[^,;.]*"
+    r"|\b(?:if|when|where|until|as long as)\b(?=[^,;.]{0,200}?(?:\bno|n['’]t\b))[^,;.]*"
     r"|\b(?:who|which|whose|that (?=(?:are|is|do|does|have|has|was|were)\b))"
     r"(?: ?[\w'’-]+){0,3}?(?: (?:not|no|never|cannot)\b|n['’]t\b)(?: [\w'’-]+){0,2}"
-    r"|(?:[가-힣]+ ?)?(?:없이|(?:없(?:으면|다면|는|어도|더라도|던)|없을 (?:때|경우|시)"
+    r"|(?:[가-힣]{1,9} ?)?(?:없이|(?:없(?:으면|다면|는|어도|더라도|던)|없을 (?:때|경우|시)"
     r"|않(?:으면|는다면|은|는|아도|고|더라도|던)|않을 (?:때|경우|시)"
     r"|못(?:하면|한|하는|할|해도|하고)"
     r"|아니(?:면|라면|어도|더라도)|아닌)(?=[ ,])(?! (?:것|수|게|편|점|바|한다|합니다|됩|된)))",
