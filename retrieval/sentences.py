@@ -93,13 +93,16 @@ def is_rule(line: str) -> bool:
     return bool(_RULE.match(line))
 
 
-def whole_rows(text: str, cells: Sequence[Span]) -> list[range]:
-    """The numbers of the cells that stay together: a row's, and header, rule and first row."""
+def whole_rows(text: str, cells: Sequence[Span], *, all_rows: bool = False) -> list[range]:
+    """The numbers of the cells that stay together: a row's, and header, rule and first row.
+
+    With `all_rows` each line is one, also what is left of a row that chunks have parted.
+    """
     groups: list[range] = []
     after_rule = False
     for number, (start, end) in enumerate(cells):
         rule = is_row(text[start:end]) and is_rule(text[start:end])
-        if groups and (rule or after_rule or _inside_row(text, start)):
+        if groups and (rule or after_rule or _inside_row(text, start, all_rows)):
             groups[-1] = range(groups[-1].start, number + 1)
         else:
             groups.append(range(number, number + 1))
@@ -107,10 +110,10 @@ def whole_rows(text: str, cells: Sequence[Span]) -> list[range]:
     return groups
 
 
-def _inside_row(text: str, place: int) -> bool:
+def _inside_row(text: str, place: int, all_rows: bool) -> bool:
     begin = text.rfind("\n", 0, place) + 1
-    if not text[begin:place].strip():
-        return False
+    if all_rows or not text[begin:place].strip():
+        return bool(text[begin:place].strip())
     end = text.find("\n", place)
     return is_row(text[begin : len(text) if end < 0 else end])
 

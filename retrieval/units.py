@@ -11,13 +11,7 @@ from math import log
 
 from retrieval.ranking import QueryTerms, min_max
 from retrieval.search import Ranked
-from retrieval.sentences import (
-    byte_cells,
-    is_row,
-    line_cells,
-    trim_span,
-    whole_rows,
-)
+from retrieval.sentences import byte_cells, is_row, line_cells, trim_span, whole_rows
 from retrieval.structure import context_at
 from retrieval.types import CountTokens, Passage, passage_body, passage_line
 from retrieval.words import lexical_terms
@@ -126,28 +120,31 @@ class UnitMaker:
         """
         text = item.passage.text
         room = room_tokens - self.header_tokens(item.passage)
+        rows = is_rows(item.passage)
+
+        def too_long(start: int, end: int) -> bool:
+            part = text[start:end]
+            n_bytes = len(part.encode())
+            if n_bytes <= max(MIN_PIECE_BYTES, min(room, 2 * unit_bytes)):
+                return False
+            row = rows or all(is_row(line) for line in part.split("\n") if line)
+            long = n_bytes > 2 * unit_bytes and not row
+            return (cut_rows or not row) and (long or self._count(part) > room)
+
         stored = len(item.terms) == len(item.cells)
         pieces: list[Piece] = []
-        for group in whole_rows(text, item.cells):
+        for group in whole_rows(text, item.cells, all_rows=rows):
             span = item.cells[group[0]][0], item.cells[group[-1]][1]
-            if not self._too_long(text[slice(*span)], unit_bytes, room, cut_rows=cut_rows):
+            if not too_long(*span):
                 pieces.append(Piece(*span, group if stored else None))
                 continue
             for line in line_cells(text, *span):
                 parts = [line]
-                if self._too_long(text[slice(*line)], unit_bytes, room, cut_rows=cut_rows):
+                if too_long(*line):
                     n_bytes = min(unit_bytes, max(MIN_PIECE_BYTES, 2 * room))
                     parts = byte_cells(text, *line, n_bytes)
                 pieces.extend(Piece(*part, None) for part in parts)
         return pieces
-
-    def _too_long(self, text: str, unit_bytes: int, room_tokens: int, *, cut_rows: bool) -> bool:
-        n_bytes = len(text.encode())
-        if n_bytes <= max(MIN_PIECE_BYTES, min(room_tokens, 2 * unit_bytes)):
-            return False
-        if all(is_row(line) for line in text.split("\n") if line):
-            return cut_rows and self._count(text) > room_tokens
-        return n_bytes > 2 * unit_bytes or self._count(text) > room_tokens
 
     def header_tokens(self, passage: Passage) -> int:
         """Tokens of a passage's line and context in a prompt."""

@@ -154,6 +154,17 @@ def test_a_row_that_is_longer_than_the_budget_is_cut_when_nothing_else_fits(made
     assert sum(count_tokens(passage_in_prompt("20", p)) for p in found) <= 40
 
 
+def test_what_chunks_left_of_a_long_row_is_not_cut_while_others_fit(made: Made) -> None:
+    long = " ".join(f"Word{i} ends. It goes on." for i in range(300))
+    short = "".join(f"Cook{i},Short. Yes\n" for i in range(200))
+    library = made(t_csv=f"name,about\nKeeper,{long}\n{short}")
+    chunks = library.chunks(library.documents()[0].id)
+    lines = {line for chunk in chunks for line in chunk.text.split("\n")}
+    for budget in (120, 300, 480):
+        found = library.search("Word77 Cook7", budget_tokens=budget)
+        assert found and all(line in lines for p in found for line in p.text.split("\n"))
+
+
 CODE = (
     "class Engine:\n    def start(self, lamp):\n        check = 1\n"
     + "".join(f"        self.value_{i} = compute_{i}(lamp, storm_{i})\n" for i in range(140))
