@@ -22,13 +22,10 @@ RETRIEVAL_ORDER = (
     "catalogue_tables", "catalogue_database", "catalogue_numbers", "catalogue_reading", "catalogue",
     "milvus_import", "milvus_link", "milvus_tables", "milvus_collections", "milvus_presence",
     "milvus_search", "milvus_place", "milvus_index", "milvus_exchange", "ranking", "search", "move",
-    "rerank",
-    "units", "cutting", "narrow", "context", "number_words", "unit_words", "calendar_words", "clock_times", "counted",
-    "values",
-    "places", "statements", "bindings", "dates", "persons", "subjects", "opposites", "polarity", "align", "picture",
-    "unpack", "files",
-    "ingest_reports",
-    "ingest_rules", "ingest", "ingest_archive", "renewal", "pipeline",
+    "rerank", "units", "cutting", "narrow", "context", "number_words", "unit_words",
+    "calendar_words", "clock_times", "counted", "values", "places", "statements", "bindings",
+    "dates", "persons", "subjects", "opposites", "polarity", "align", "picture", "unpack", "files",
+    "ingest_reports", "ingest_rules", "ingest", "ingest_archive", "renewal", "pipeline",
 )  # fmt: skip
 
 SETTING_PARTS = ("chatbot.setting_faults", "chatbot.settings_")
