@@ -132,7 +132,7 @@ def _document(
 def _job(language: Language, job: JobRow) -> str:
     name = esc(job.name)
     if job.is_over:
-        label = esc(tr(language, "document.dismiss", name=job.name))
+        label = esc(tr(language, "document.dismiss_named", name=job.name))
         close = (
             f'<button type="button" class="tool" data-act="dismiss" data-id="{esc(job.id)}" '
             f'aria-label="{label}">{icon("close")}</button>'
