@@ -234,7 +234,8 @@ class Screen:
             # Nobody has that model; the strip over the box says why.
             is_demo = False
         is_used = bool(conversation and conversation.document_ids)
-        unused = 0 if is_used else len(self._services.library.documents())
+        is_empty = conversation is None or not conversation.turns
+        unused = len(self._services.library.documents()) if is_empty and not is_used else 0
         return Welcome(is_demo, is_used, unused)
 
     def phase(self) -> str:
