@@ -206,7 +206,7 @@ def _path_below(chunk: Passage, path: str, lines: list[str], document: CleanDocu
     """The path that holds below the last of these lines, which begin a chunk under `path`."""
     above = document.text[: chunk.start] if document else ""
     fenced = _fenced_at_end(above)
-    names = [(level, name) for level, name in _levels(path.split(" > ") if path else [], above)]
+    names = list(_levels(path.split(" > ") if path else [], above))
     for line in lines:
         if _FENCE.match(line):
             fenced = not fenced

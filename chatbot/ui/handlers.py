@@ -121,8 +121,7 @@ class Handlers:
                 yield {"documents": self.screen.documents(now, self.screen.conversation(cid))}
             else:
                 yield {}
-        now = self.desk.tab(call.session)
-        yield self.screen.side(now)
+        yield self._lists(call, self.desk.tab(call.session))
 
     def tick(self, call: Call) -> Updates:
         """A second has passed while the model loads or another tab is being answered."""
@@ -208,27 +207,25 @@ class Handlers:
             return self.screen.side(tab)
         tab = self._begun(call, tab)
         self.jobs.use(tab.conversation_id, call.id(), on=bool(call.data.get("on")))
-        return self._used(call, tab)
+        return {"cid": tab.conversation_id, **self._lists(call, tab)}
 
     def _use_all(self, call: Call, tab: Tab) -> Updates:
         tab = self._begun(call, tab)
-        for document in self._services.library.documents():
-            self.jobs.use(tab.conversation_id, document.id, on=True)
-        return self._used(call, tab)
+        self.jobs.use_all(tab.conversation_id)
+        return {"cid": tab.conversation_id, **self._lists(call, tab)}
 
-    def _used(self, call: Call, tab: Tab) -> Updates:
+    def _lists(self, call: Call, tab: Tab) -> Updates:
         """The lists, and the greeting of an empty chat, which speaks of its documents."""
-        update = {"cid": tab.conversation_id, **self.screen.side(tab)}
         conversation = self.screen.conversation(tab.conversation_id)
-        if conversation and not conversation.turns and not self.desk.running(conversation.id):
-            update |= self.screen.chat(tab, call.session, conversation)
-        return update
+        if conversation and (conversation.turns or self.desk.running(conversation.id)):
+            return self.screen.side(tab)
+        return {**self.screen.side(tab), **self.screen.chat(tab, call.session, conversation)}
 
     def _remove(self, call: Call, tab: Tab) -> Updates:
         if call.id():
             self._services.library.delete(call.id())
             self._services.store.remove_document_everywhere(call.id())
-        return self.screen.side(tab)
+        return self._lists(call, tab)
 
     def _dismiss(self, call: Call, tab: Tab) -> Updates:
         self.jobs.dismiss(tab.conversation_id, call.id())

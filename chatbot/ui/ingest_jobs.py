@@ -99,6 +99,13 @@ class IngestJobs:
                 ids.remove(document_id)
                 self._store.set_documents(conversation_id, ids)
 
+    def use_all(self, conversation_id: str) -> None:
+        """Let questions of this chat use every document. Raises InputError for no chat."""
+        with self._changed:
+            ids = list(self._store.load(conversation_id).document_ids)
+            others = [info.id for info in self._library.documents() if info.id not in ids]
+            self._store.set_documents(conversation_id, [*ids, *others])
+
     def close(self) -> None:
         """Give up what is not read yet and wait for the file at hand."""
         self._cancel.set()
