@@ -92,11 +92,6 @@ class Site:
     def url(self) -> str:
         return self.handle.url
 
-    def restart(self) -> None:
-        """End the program and start it again where it was."""
-        with self.away():
-            pass
-
     @contextmanager
     def away(self) -> Iterator[None]:
         """The program has ended; it is started again afterwards."""

@@ -236,7 +236,7 @@ def test_a_program_that_ends_in_a_reply_says_so_and_the_page_comes_back_with_eve
             expect(tab.page.locator("#ended")).to_contain_text("프로그램이 종료되었거나")
             expect(tab.stop_button).to_be_hidden()
             # The library looks for the program too, every two seconds, and would tell of it.
-            tab.page.wait_for_timeout(3000)
+            tab.page.wait_for_timeout(2_300)
             expect(tab.page.locator(".toast-body").filter(visible=True)).to_have_count(0)
         expect(tab.page.locator("#ended")).to_have_count(0)
         expect(tab.questions).to_have_text(["remember me", "script:stall"])
@@ -247,7 +247,6 @@ def test_a_program_that_ends_in_a_reply_says_so_and_the_page_comes_back_with_eve
         address = tab.page.url
         tab.ask("and go on script:plain")
         tab.page.goto("about:blank")
-        own.restart()
         tab.open(address)
         expect(tab.chats).to_have_count(1)
         expect(tab.questions).to_have_text(
