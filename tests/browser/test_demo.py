@@ -74,6 +74,8 @@ def stop_s(tab: Person, number: int) -> float:
     """Seconds from the key to the page that shows that a reply has stopped."""
     tab.write(f"Write a very long story about a boat and a storm. ({number})")
     expect(tab.replies).to_have_count(number + 1, timeout=PATIENCE_MS)  # not the reply before
+    # What a reply waits for stands in its place; stopped then, the question is taken back.
+    expect(tab.page.locator("#chat .pending")).to_have_count(0, timeout=PATIENCE_MS)
     expect(tab.last_reply()).to_have_text(re.compile(r"\w+ \w+ \w+"), timeout=PATIENCE_MS)
     began = time.monotonic()
     tab.page.keyboard.press("Escape")
