@@ -31,6 +31,9 @@ UPDATE_S = 0.1
 """Shortest time between two updates of a growing reply; more often would only slow it down."""
 WAIT_S = 0.2
 IDLE_S = 1.0
+RENEW_S = 1.0
+"""How often the page is told again that a reply runs: what a button or a file changed just before
+may reach it after the reply has begun, and would leave Send in the place of Stop."""
 Events = Callable[[Ticket], Iterator[ChatEvent]]
 
 
@@ -42,6 +45,7 @@ class _Shown:
     tab: Tab | None = None
     settled: list[Any] = field(default_factory=list)
     last_s: float = 0.0
+    renewed_s: float = field(default_factory=time.monotonic)
 
 
 class Replies:
@@ -151,7 +155,7 @@ class Replies:
 
     def _ready(self, ticket: Ticket, tab: Tab) -> Generator[Updates, None, bool]:
         """Wait for the model and for files of this chat that are being read. False if stopped."""
-        shown: tuple[str, str] | None = None
+        shown, shown_s = ("", ""), 0.0
         while not ticket.stop.is_set():
             status = self._services.engine.status
             name = self._jobs.reading(ticket.conversation_id)
@@ -160,8 +164,8 @@ class Replies:
             if status.state == "ready" and not name:
                 return True
             phase: Phase = "documents" if name else "loading"
-            if (phase, name) != shown:
-                shown = (phase, name)
+            if (phase, name) != shown or time.monotonic() - shown_s >= RENEW_S:
+                shown, shown_s = (phase, name), time.monotonic()
                 ticket.live = replace(ticket.live, phase=phase, document=name)
                 yield from self._show_live(ticket, tab)
             else:
@@ -173,7 +177,11 @@ class Replies:
     def _show_live(self, ticket: Ticket, tab: Tab) -> Iterator[Updates]:
         if self._desk.tab(ticket.session).conversation_id == ticket.conversation_id:
             live = messages(live_parts(ticket.live, tab.language))
-            yield {"chat": self._screen.settled(tab) + live}
+            yield {"chat": self._screen.settled(tab) + live, **self._runs(ticket, tab)}
+
+    def _runs(self, ticket: Ticket, tab: Tab) -> Updates:
+        """What tells a page that a reply runs in the chat that it shows."""
+        return {"cid": ticket.conversation_id, "msg": self._screen.box(tab)}
 
     def _stream(self, ticket: Ticket, events: Events) -> Iterator[Updates]:
         """Follow the reply, with at most one update in `UPDATE_S`, also while the model pauses."""
@@ -194,7 +202,12 @@ class Replies:
                     yield self._update(ticket, shown)
                 elif event is None:
                     # An empty update lets the server notice a closed tab.
-                    yield self._update(ticket, shown) if self._was_left(ticket, shown) else {}
+                    is_due = self._was_left(ticket, shown) or self._is_old(shown)
+                    yield self._update(ticket, shown) if is_due else {}
+
+    @staticmethod
+    def _is_old(shown: _Shown) -> bool:
+        return time.monotonic() - shown.renewed_s >= RENEW_S
 
     def _was_left(self, ticket: Ticket, shown: _Shown) -> bool:
         """Whether the tab has turned to another chat since the last update."""
@@ -210,6 +223,9 @@ class Replies:
         if tab != shown.tab:
             shown.tab, shown.settled = tab, self._screen.settled(tab)
         update: Updates = {"chat": shown.settled + messages(live_parts(ticket.live, tab.language))}
+        if self._is_old(shown):
+            shown.renewed_s = time.monotonic()
+            update |= self._runs(ticket, tab)
         if ticket.live.trace and (before is None or before.trace is None):
             conversation = self._screen.conversation(ticket.conversation_id)
             update |= self._screen.inspector(tab, conversation, ticket.live.trace)

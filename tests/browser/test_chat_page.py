@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
+from chatbot.ui.desk import Tab
+from chatbot.ui.screen import Screen, Updates
 from tests.browser.long_chat import long_chat
 from tests.browser.person import Person, Site, until
 
@@ -48,6 +51,38 @@ def test_a_reply_streams_and_shows_what_went_into_its_prompt(tab: Person, site: 
         site.services.store.load(tab.conversation_id).turns[0].id
     )
     assert trace and sum(tokens) == trace.prompt_tokens
+
+
+SEND_COMES = """() => new Promise((seen) => new MutationObserver((_, observer) => {
+  if (document.querySelector('#msg .submit-button')) { observer.disconnect(); seen(); }
+}).observe(document.querySelector('#msg'), { childList: true, subtree: true }))"""
+
+
+def test_stop_comes_back_where_a_page_drawn_before_the_reply_arrives_after_its_start(
+    tab: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, is_drawn, is_sent = Screen.whole, threading.Event(), threading.Event()
+
+    def late(screen: Screen, shown: Tab, session: str) -> Updates:
+        update = whole(screen, shown, session)
+        if not shown.conversation_id:
+            is_drawn.set()
+            assert is_sent.wait(30)
+        return update
+
+    monkeypatch.setattr(Screen, "whole", late)
+    tab.page.locator("#new-chat button").click()
+    until(is_drawn.is_set, "the new chat is drawn")
+    tab.write("Tell me, script:slow")
+    expect(tab.stop_button).to_be_visible()
+    tab.page.evaluate(f"() => {{ window.sendComes = ({SEND_COMES})() }}")
+    is_sent.set()
+    tab.page.evaluate("() => window.sendComes")
+    expect(tab.stop_button).to_be_visible(timeout=10_000)
+    assert tab.conversation_id
+    tab.page.keyboard.press("Escape")
+    expect(tab.feet).to_have_count(1, timeout=10_000)
+    expect(tab.feet).to_contain_text("Stopped.")
 
 
 def test_a_question_comes_into_view_wherever_one_had_scrolled_to(tab: Person, site: Site) -> None:

@@ -77,6 +77,7 @@ def stop_s(tab: Person, number: int) -> float:
     # What a reply waits for stands in its place; stopped then, the question is taken back.
     expect(tab.page.locator("#chat .pending")).to_have_count(0, timeout=PATIENCE_MS)
     expect(tab.last_reply()).to_have_text(re.compile(r"\w+ \w+ \w+"), timeout=PATIENCE_MS)
+    expect(tab.stop_button).to_be_visible()
     began = time.monotonic()
     tab.page.keyboard.press("Escape")
     expect(tab.send_button).to_be_visible()
