@@ -6,7 +6,6 @@ Pure ASGI, so that streams are not held back. Knows nothing of chats or document
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Collection, Iterable, Mapping
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +21,7 @@ from chatbot.api.gate import refused
 from chatbot.errors import SettingsError
 from chatbot.loopback import is_loopback
 from chatbot.ui.calls import checked_id
-from chatbot.ui.closing import ENDED, until_closing
+from chatbot.ui.closing import ENDED, Closing, run_until_closing
 from chatbot.ui.host_names import Refusals, asked_name
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
 from chatbot.ui.login import LOGIN, Login, is_login
@@ -74,7 +73,7 @@ class Guard:
         login: Login,
         people: People,
         scripts: Scripts,
-        closing: threading.Event,
+        closing: Closing,
         behind_proxy: bool = False,
         api: Api | None = None,
     ) -> None:
@@ -124,7 +123,7 @@ class Guard:
         elif scope["path"] == MCP:
             await self._mcp(scope, receive, guarded)
         else:
-            await self._app(scope, until_closing(self._closing, receive), guarded)
+            await run_until_closing(self._closing, self._app, scope, receive, guarded)
 
     async def _pass_on(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:
         """A request of a program, which says by a key who it is. Where none is needed, other web
@@ -134,7 +133,7 @@ class Guard:
         if refusal:
             await refused(refusal)(scope, receive, plain)
         else:
-            await api.app(scope, until_closing(self._closing, receive), plain)
+            await run_until_closing(self._closing, api.app, scope, receive, plain)
 
     def _kept_out(self, scope: Scope) -> Response | None:
         """The answer to nobody, and to somebody who asks for what another's tab hears."""

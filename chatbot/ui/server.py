@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from chatbot.operations import check_settings, scratch_folder
 from chatbot.persons import Persons
 from chatbot.services import Services
 from chatbot.ui import QUIET
+from chatbot.ui.closing import Closing
 from chatbot.ui.health import Health
 from chatbot.ui.host_names import Refusals, addresses_for_others, known_names
 from chatbot.ui.inbox import Inbox
@@ -49,7 +49,7 @@ class Handle:
     _people: People
     _api: Api | None
     _inbox: Inbox
-    _closing: threading.Event
+    _closing: Closing
 
     def close(self) -> None:
         """Stop replies and uploads, and free the port. Idempotent."""
@@ -83,7 +83,7 @@ def launch(services: Services, *, port: int | None = None, block: bool = False) 
     inbox = Inbox(scratch / "incoming", settings.max_upload_mb * MIB)
     people = People(persons, inbox, login.user_of if login.is_needed else None)
     scripts = Scripts(people, api)
-    closing = threading.Event()
+    closing = Closing()
     guard = Middleware(
         Guard,
         hosts=known_names(settings),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,12 +16,13 @@ from gradio_client import Client
 from starlette.types import Message
 
 from chatbot.errors import SettingsError
+from chatbot.store import Store
 from chatbot.ui.closing import until_closing
 from chatbot.ui.host_names import asked_name
 from chatbot.ui.inbox import COOKIE, cookie_of
 from chatbot.ui.security import require_login
 from chatbot.ui.server import launch
-from tests.browser.person import Site
+from tests.browser.person import Site, until
 from tests.ui.client import Wire, call, put, trigger
 
 
@@ -189,6 +193,29 @@ def test_scripts_may_leave_the_conversation_out(site: Site) -> None:
     assert store.load(answer["conversation"]).turns[0].reply == answer["answer"]
     again = script.predict("More", conversation=answer["conversation"], api_name="/ask")
     assert again["conversation"] == answer["conversation"]
+
+
+def test_a_server_with_an_open_stream_ends_at_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The page keeps one open as long as anything runs in its tab."""
+    own = Site(tmp_path)
+    with httpx.Client(base_url=own.url, timeout=15, trust_env=False) as client:
+        wire = Wire(client, tab="waits")
+        with ThreadPoolExecutor(1) as other:
+            ended = other.submit(wire.send, "Hello script:stall")
+            until(lambda: "word3" in wire.heard, "the reply stalls")
+            began = time.monotonic()
+            own.close()
+            took_s = time.monotonic() - began
+            with suppress(httpx.HTTPError):
+                ended.result(30)
+    # A stream that nobody wakes keeps the server for ten seconds, of which five are waited for.
+    assert took_s < 4
+    assert "without completing" not in "".join(capfd.readouterr())
+    with Store(tmp_path / "chats.db") as store:
+        [chat] = store.list_conversations()
+        assert "word3" in store.load(chat.id).turns[0].reply
 
 
 def test_a_server_that_ends_says_so_and_breaks_off_no_body(site: Site) -> None:
