@@ -74,8 +74,8 @@ class SearchedStore(Protocol):
     ) -> list[WindowHit]:
         """The windows nearest to a query vector by cosine, best first."""
 
-    def terms_of(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[str, ...], ...]]:
-        """The terms of those of the chunks that exist, sentence by sentence."""
+    def terms_of(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+        """The terms of those of the chunks that exist, as `terms_in_lines` writes them."""
 
     def passages_by_id(self, chunk_ids: Sequence[int]) -> dict[int, Passage]:
         """Those of the chunks that exist, with score 0."""

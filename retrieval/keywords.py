@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from retrieval.database import Database
 from retrieval.frequencies import frequencies_of
-from retrieval.tables import HEAD_WEIGHT, MAX_NAMED, among, generation_of, scope, stored_terms
+from retrieval.tables import HEAD_WEIGHT, MAX_NAMED, among, generation_of, scope
 from retrieval.words import folded
 
 MAX_KNOWN_TERMS = 50_000
@@ -65,14 +65,14 @@ class Keywords:
             )
             return [row[0] for row in rows]
 
-    def terms_of(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[str, ...], ...]]:
-        """The stored terms of those of the chunks that exist, sentence by sentence."""
+    def terms_of(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+        """The stored terms of those of the chunks that exist, as `terms_in_lines` writes them."""
         with self._database.read() as connection:
             rows = connection.execute(
                 "SELECT rowid, body FROM terms WHERE rowid IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(chunk_ids)),),
             )
-            return {row[0]: stored_terms(row[1]) for row in rows}
+            return {row[0]: row[1] for row in rows}
 
     def term_frequencies(self, terms: Sequence[str]) -> tuple[int, dict[str, int]]:
         """The number of chunks, and for each known term in how many of them it stands."""

@@ -120,8 +120,8 @@ class MilvusSearch:
         hits = [hit_of(row, cosine) for row, cosine in found]
         return sorted(hits, key=lambda hit: (-hit.cosine, hit.chunk_id, hit.start))
 
-    def terms_of(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[str, ...], ...]]:
-        """The terms of those of the chunks that exist, sentence by sentence."""
+    def terms_of(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+        """The terms of those of the chunks that exist, as `terms_in_lines` writes them."""
         return {row.id: row.terms for row, _, _ in self._rows(chunk_ids)}
 
     def passages_by_id(self, chunk_ids: Sequence[int]) -> dict[int, Passage]:

@@ -21,7 +21,7 @@ from retrieval.bm25 import document_vector
 from retrieval.catalogue_reading import View
 from retrieval.chunk_store import Entry, Window, WindowHit
 from retrieval.embed import Vectors
-from retrieval.tables import sentence_terms, stored_terms
+from retrieval.tables import terms_in_lines
 from retrieval.types import Chunk, Passage
 from retrieval.words import lexical_terms
 
@@ -50,15 +50,13 @@ class ChunkRow:
     body: str | None
 
     @property
-    def terms(self) -> tuple[tuple[str, ...], ...]:
-        """Those of each sentence."""
-        if self.body is None:
-            return tuple(tuple(terms) for terms in sentence_terms(self.chunk.text))
-        return stored_terms(self.body)
+    def terms(self) -> str:
+        """Those of each sentence, in a line."""
+        return terms_in_lines(self.chunk.text) if self.body is None else self.body
 
     def all_terms(self) -> list[str]:
         """Those of file name, context and text."""
-        return [*self.head.split(), *(term for terms in self.terms for term in terms)]
+        return [*self.head.split(), *self.terms.split()]
 
     def passage(self, document_id: str, name: str) -> Passage:
         c = self.chunk
@@ -203,7 +201,7 @@ def _chunk_row(chunk: Chunk, name: str) -> Row:
         "context": chunk.context,
         "text": chunk.text,
         "head": " ".join(lexical_terms(f"{name} {chunk.context}")),
-        "body": "\n".join(" ".join(terms) for terms in sentence_terms(chunk.text)),
+        "body": terms_in_lines(chunk.text),
     }
 
 

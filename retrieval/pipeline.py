@@ -20,7 +20,7 @@ from retrieval.load import LoadLimits
 from retrieval.narrow import narrow
 from retrieval.picture import page_picture
 from retrieval.renewal import Renewal
-from retrieval.rerank import Reranker, rerank
+from retrieval.rerank import N_RERANKED, Reranker, rerank
 from retrieval.search import search
 from retrieval.types import (
     CountTokens,
@@ -186,7 +186,10 @@ class Library:
         embedder, reranker = (None, None) if by_words else (self._embedder, self._reranker)
         if embedder is not None and self._renewal is not None:
             self._renewal.check(RENEW_WAIT_S)
-        found = search(self._index, embedder, query, document_ids=document_ids)
+        n_passages = top_k if reranker is None else max(top_k, N_RERANKED)
+        found = search(
+            self._index, embedder, query, document_ids=document_ids, n_passages=max(0, n_passages)
+        )
         if reranker is not None:
             found = rerank(found, query, reranker)
         found = replace(found, ranked=found.ranked[: max(0, top_k)])

@@ -97,20 +97,16 @@ def scope(
     return None if other.fetchone() is None else document_ids
 
 
-def sentence_terms(text: str) -> list[list[str]]:
-    """The terms of each sentence cell of a text, as `stored_terms` writes them."""
-    return [lexical_terms(text[start:end]) for start, end in sentence_cells(text)]
+def terms_in_lines(text: str) -> str:
+    """A line for each sentence cell of a text, with its terms between spaces."""
+    return "\n".join(
+        " ".join(lexical_terms(text[start:end])) for start, end in sentence_cells(text)
+    )
 
 
 def keywords_of(name: str, context: str, text: str) -> tuple[str, str]:
     """Head and body of a chunk as the keyword index stores them."""
-    head = " ".join(lexical_terms(f"{name} {context}"))
-    return head, "\n".join(" ".join(terms) for terms in sentence_terms(text))
-
-
-def stored_terms(body: str) -> tuple[tuple[str, ...], ...]:
-    """What `keywords_of` wrote: a line for each sentence, its terms between spaces."""
-    return tuple(tuple(line.split()) for line in body.split("\n"))
+    return " ".join(lexical_terms(f"{name} {context}")), terms_in_lines(text)
 
 
 def load_vectors(connection: sqlite3.Connection, ids: Ids) -> Vectors:

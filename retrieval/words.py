@@ -15,6 +15,7 @@ _GLUED = "가-힣\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _RUN = re.compile(f"[{_GLUED}]+|[^\\W{_GLUED}_]+")
 _HANGUL = re.compile("[가-힣ㄱ-ㅣ]")
 _WORD = re.compile(r"\w+")
+_PIECE = re.compile(r"\w{3,}")
 _LETTER = re.compile(r"[^\W\d_]")
 _ASCII_WORDS = "".join(chr(i).lower() if _WORD.match(chr(i)) else " " for i in range(128))
 """ASCII in lower case with spaces in the place of what is not of a word."""
@@ -56,8 +57,19 @@ def folded(text: str) -> str:
     if text.isascii():  # the same by a table, in a third of the time
         words = text.translate(_ASCII_WORDS).split()
     else:
-        words = _WORD.findall(unicodedata.normalize("NFC", text).casefold())
+        words = _WORD.findall(caseless(text))
     return f" {' '.join(words)} "
+
+
+def caseless(text: str) -> str:
+    """A text in lower case and composed, with the words that `folded` gives."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
+
+
+def some_words(text: str, count: int) -> list[str]:
+    """Up to `count` pieces of words of a `caseless` text, from places spread over it."""
+    found = (_PIECE.search(text, len(text) * place // count) for place in range(count))
+    return [piece[0] for piece in found if piece]
 
 
 def content_terms(text: str) -> set[str]:

@@ -52,7 +52,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 # Browser tests that mostly use servers of their own; about as much work as all others of them.
-OWN_SERVERS = ("test_demo", "test_crowd", "test_tabs_page", "test_lists")
+OWN_SERVERS = ("test_demo", "test_crowd", "test_tabs_page", "test_lists", "test_text_page")
 
 # Files whose tests share a server that takes seconds to start.
 SHARED_SERVERS = ("test_engine_contract", "test_milvus_index")

@@ -205,7 +205,7 @@ def test_stored_terms_that_do_not_match_the_sentences_are_made_anew(made: Made) 
     query = found.query
     item = found.ranked[0]
     expected = UnitMaker(query, count_tokens).stretches(item, 480, 300)
-    older = Ranked(item.passage, (("sentence",), *item.terms), item.hits, item.lexical)
+    older = Ranked(item.passage, f"sentence\n{item.lines}", item.hits, item.lexical)
     units = UnitMaker(query, count_tokens).stretches(older, 480, 300)
     assert [(u.start, u.end, u.matches) for u in units] == [
         (u.start, u.end, u.matches) for u in expected

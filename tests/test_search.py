@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import random
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from retrieval import ranking
 from retrieval.embed import Embedder, ScriptedEmbedder
 from retrieval.pipeline import Library
-from retrieval.ranking import fuse, min_max, query_factors, score_texts, weigh, word_heads
+from retrieval.ranking import (
+    QueryTerms,
+    fuse,
+    match_text,
+    min_max,
+    query_factors,
+    score_matches,
+    weigh,
+    word_heads,
+)
 from retrieval.search import Ranked, drop_contained
 from retrieval.types import Passage
-from retrieval.words import content_terms, lexical_terms
+from retrieval.words import content_terms, folded, lexical_terms
 
 Fill = Callable[..., Library]
 
@@ -141,10 +152,32 @@ def test_a_contained_text_is_dropped_whatever_its_rank() -> None:
 
     long, short = "One two three. Four five.", "two three, FOUR"
     for first, second in ((long, short), (short, long)):
-        (only,) = drop_contained([ranked(1, first, 0.9), ranked(2, second, 0.4)])
+        (only,) = drop_contained([ranked(1, first, 0.9), ranked(2, second, 0.4)], 20)
         assert (only.passage.text, only.score) == (long, 0.9)
     three = [ranked(1, "two", 0.9), ranked(2, "four", 0.8), ranked(3, long, 0.1)]
-    assert [(item.passage.text, item.score) for item in drop_contained(three)] == [(long, 0.9)]
+    assert [(item.passage.text, item.score) for item in drop_contained(three, 20)] == [(long, 0.9)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_stays_contains_all_that_is_dropped_and_nothing_else_that_stays(seed: int) -> None:
+    rng = random.Random(seed)
+    words = ["One", "two", "THREE,", "넷은", "다섯.", "café", "i.e.", "3.14", "foo_bar\nSix"]
+    texts = [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(30)]
+    ranked = [
+        Ranked(Passage(number, "d", "d.txt", text, 0, len(text), 3, 1.0 - number / 100))
+        for number, text in enumerate(texts)
+    ]
+    items = drop_contained(ranked, 30)
+    kept = [folded(item.passage.text) for item in items]
+    assert len(kept) < len(texts)
+    assert all(any(folded(text) in other for other in kept) for text in texts)
+    assert not any(a in b for i, a in enumerate(kept) for j, b in enumerate(kept) if i != j)
+    assert [item.score for item in items] == sorted((i.score for i in items), reverse=True)
+    for item, words in zip(items, kept, strict=True):
+        inside = [i.score for i in ranked if folded(i.passage.text) in words]
+        assert item.score in inside
+    for n_passages in (0, 1, 4):
+        assert drop_contained(ranked, n_passages) == items[:n_passages]
 
 
 def test_an_english_only_model_has_no_say_in_korean(fill: Fill) -> None:
@@ -184,12 +217,28 @@ def test_particles_and_question_words_count_less() -> None:
     assert factors["what"] == 0.5
 
 
+def scores(query: QueryTerms, *texts: str) -> list[float]:
+    return score_matches(query, [match_text(query, text) for text in texts])
+
+
+@pytest.mark.parametrize("most", [0, 40])
+def test_each_place_of_a_term_is_found_in_its_sentence(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking, "MAX_LOOKED_FOR", most)
+    query = weigh("아 tax the law", {"아": 1, "tax": 1, "law": 1, "the": 9}, 10)
+    match = match_text(query, "\ntax tax taxi 아 아 아\n\nlaw the tax\nsaw")
+    assert match.counts == {"아": 3, "tax": 3, "law": 1, "the": 1} and match.n_terms == 10
+    weights = query.weights
+    best = max(weights["tax"] + weights["아"], weights["law"] + weights["the"] + weights["tax"])
+    assert match.together == pytest.approx(best)
+    assert match_text(query, "") == match_text(query, "\n") != match_text(query, "x")
+
+
 def test_rare_words_and_one_dense_sentence_win() -> None:
     query = weigh("harbour tax law", {"harbour": 1, "tax": 50, "law": 50}, 100)
     assert query.weights["harbour"] > query.weights["tax"] > 0
-    apart = [["harbour", "a"], ["tax", "b"], ["law", "c"]]
-    together = [["harbour", "tax", "law"], ["a"], ["b", "c"]]
-    low, high = score_texts(query, [apart, together])
+    low, high = scores(query, "harbour a\ntax b\nlaw c", "harbour tax law\na\nb c")
     assert high > low > 0
 
 
@@ -208,11 +257,11 @@ def test_korean_words_that_begin_alike_and_stand_together_count_more() -> None:
     texts = ["도시행정의 역사와 전국민", "행정 시행의 역사 국민 전체", "국민 전체의 시행 역사"]
     frequencies = {term: 1 for text in texts for term in lexical_terms(text)}
     query = weigh("시행 역사", frequencies, 30)
-    inside, begins, together = score_texts(query, [[lexical_terms(text)] for text in texts])
+    inside, begins, together = scores(query, *(" ".join(lexical_terms(text)) for text in texts))
     assert inside < begins
     assert inside < together
     query = weigh("국민 전체", frequencies, 30)
-    apart, together, both = score_texts(query, [[lexical_terms(text)] for text in texts])
+    apart, together, both = scores(query, *(" ".join(lexical_terms(text)) for text in texts))
     assert apart < min(together, both)
 
 
