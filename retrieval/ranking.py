@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -156,7 +156,7 @@ def match_text(query: QueryTerms, lines: str) -> TextMatch:
     return TextMatch(
         lines.count(" ") + sum(map(bool, sentences)),
         Counter(term for _, terms in found for term in terms),
-        SENTENCE_FACTOR * best + _kept_together(query, found),
+        SENTENCE_FACTOR * best + _kept_together(query, lines, found),
     )
 
 
@@ -199,14 +199,26 @@ def _bm25(weights: Mapping[str, float], counts: Mapping[str, int], relative_leng
     return sum(weights[t] * n * (K1 + 1) / (n + norm) for t, n in counts.items())
 
 
-def _kept_together(query: QueryTerms, met: Sequence[tuple[str, Sequence[str]]]) -> float:
+def _kept_together(query: QueryTerms, lines: str, found: Found) -> float:
     """What neighbours of the query add that stand together in a sentence, and words that begin
-    as its words do. `met` has sentences with the query's terms in them: mostly these rule it out.
-    """
+    as its words do."""
+    if lines.isascii():  # no glued script: the terms are the words
+        heads, pairs = set[str](), _side_by_side(query.adjacent, lines.replace("\n", " \n "))
+    else:
+        heads, pairs = _heads_and_pairs(query, found)
+    total = HEAD_FACTOR * sum(query.weights[head] for head in sorted(heads))
+    for pair in sorted(pairs):
+        glued = is_glued(pair[0]) or is_glued(pair[1])
+        factor = GLUED_ADJACENT_FACTOR if glued else ADJACENT_FACTOR
+        total += factor * (query.weights[pair[0]] + query.weights[pair[1]]) / 2
+    return total
+
+
+def _heads_and_pairs(query: QueryTerms, found: Found) -> tuple[set[str], set[tuple[str, str]]]:
     heads: set[str] = set()
     pairs: set[tuple[str, str]] = set()
     fewest = 1 if any(a == b for a, b in query.adjacent) else 2
-    for sentence, terms in met:
+    for sentence, terms in found:  # mostly these rule it out
         here = set(terms)
         if len(here) < fewest and query.heads.isdisjoint(here):
             continue
@@ -216,19 +228,14 @@ def _kept_together(query: QueryTerms, met: Sequence[tuple[str, Sequence[str]]]) 
             own = {b for a, b in pairwise(sentence.split()) if len(a) == 1 and b in query.heads}
             heads |= own
         inside = here - (query.heads - own)  # heads that only stand within words say nothing
-        near = [pair for pair in query.adjacent if pair[0] in inside and pair[1] in inside]
+        near = {pair for pair in query.adjacent if pair[0] in inside and pair[1] in inside}
         if near:
             pairs |= _side_by_side(near, sentence)
-    total = HEAD_FACTOR * sum(query.weights[head] for head in sorted(heads))
-    for pair in sorted(pairs):
-        glued = is_glued(pair[0]) or is_glued(pair[1])
-        factor = GLUED_ADJACENT_FACTOR if glued else ADJACENT_FACTOR
-        total += factor * (query.weights[pair[0]] + query.weights[pair[1]]) / 2
-    return total
+    return heads, pairs
 
 
-def _side_by_side(pairs: Sequence[tuple[str, str]], sentence: str) -> set[tuple[str, str]]:
-    if sentence.isascii():  # no glued script: the terms are the words
+def _side_by_side(pairs: Set[tuple[str, str]], sentence: str) -> set[tuple[str, str]]:
+    if sentence.isascii():
         padded = f" {sentence} "
         return {(a, b) for a, b in pairs if f" {a} {b} " in padded}
     return set(pairwise(word_heads(sentence.split()))).intersection(pairs)

@@ -235,6 +235,16 @@ def test_each_place_of_a_term_is_found_in_its_sentence(
     assert match_text(query, "") == match_text(query, "\n") != match_text(query, "x")
 
 
+@pytest.mark.parametrize("end", ["", "\ncafé 집"])
+def test_english_words_that_stand_side_by_side_count_more(end: str) -> None:
+    query = weigh("river song", {"river": 1, "song": 1}, 10)
+    apart, turned, lines, together = (
+        match_text(query, f"{text}{end}").together
+        for text in ("river a song", "song river", "a river\nsong", "a river song")
+    )
+    assert lines < apart == turned < together
+
+
 def test_rare_words_and_one_dense_sentence_win() -> None:
     query = weigh("harbour tax law", {"harbour": 1, "tax": 50, "law": 50}, 100)
     assert query.weights["harbour"] > query.weights["tax"] > 0
