@@ -193,6 +193,8 @@ class Replies:
                 try:
                     event = pump.next(max(rest_s, 0.0) if ticket.live != shown.live else IDLE_S)
                 except StopIteration:
+                    if self._was_left(ticket, shown):
+                        yield self._update(ticket, shown)
                     return
                 if event is not None:
                     ticket.live = advanced(ticket.live, event)
@@ -238,7 +240,10 @@ class Replies:
         if not late:
             return {}
         conversation = self._screen.conversation(tab.conversation_id)
-        return self._screen.chat(tab, ticket.session, conversation)
+        return {
+            **self._screen.chat(tab, ticket.session, conversation),
+            "cid": tab.conversation_id,
+        }
 
     def _end(self, ticket: Ticket, back: str = "", *, is_gone: bool = False) -> Updates:
         """The last update of a reply draws the page from the store again."""
