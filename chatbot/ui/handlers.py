@@ -81,7 +81,9 @@ class Handlers:
 
     def stop(self, call: Call) -> None:
         """Stop was pressed; the reply then ends by itself and draws the page."""
-        self.desk.stop(self._tab(call).conversation_id)
+        if not self.desk.stop(self._tab(call).conversation_id):
+            # A late update can have put a chat on the page again that the tab had left.
+            self.desk.stop(call.conversation_id)
 
     def edit(self, call: Call) -> Iterator[Updates]:
         """An earlier question was written anew."""
@@ -150,7 +152,12 @@ class Handlers:
 
     def after_fold(self, call: Call) -> Updates:
         """Wait until old turns are folded, then show the line and the summary."""
-        before = self.screen.conversation(self._tab(call).conversation_id)
+        tab = self._tab(call)
+        if call.conversation_id != tab.conversation_id:
+            # The last update of a reply was drawn after the chat that the tab had turned to.
+            now = self.screen.conversation(tab.conversation_id)
+            return {**self.screen.chat(tab, call.session, now), "cid": tab.conversation_id}
+        before = self.screen.conversation(tab.conversation_id)
         self._services.chat.wait_for_folds(60.0)
         tab = self._tab(call)
         after = self.screen.conversation(tab.conversation_id)

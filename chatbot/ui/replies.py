@@ -30,7 +30,7 @@ from retrieval.types import RetrievalError
 UPDATE_S = 0.1
 """Shortest time between two updates of a growing reply; more often would only slow it down."""
 WAIT_S = 0.2
-IDLE_S = 1.0
+"""How often is looked, while nothing comes, whether the tab has turned to another chat."""
 RENEW_S = 1.0
 """How often the page is told again that a reply runs: what a button or a file changed just before
 may reach it after the reply has begun, and would leave Send in the place of Stop."""
@@ -39,11 +39,12 @@ Events = Callable[[Ticket], Iterator[ChatEvent]]
 
 @dataclass(slots=True)
 class _Shown:
-    """What the tab shows of a reply by now."""
+    """What the updates of a reply have drawn on the page by now."""
 
+    tab: Tab
+    """Whose chat they drew last; the page may show another by the time that they reach it."""
     live: LiveReply | None = None
-    tab: Tab | None = None
-    settled: list[Any] = field(default_factory=list)
+    settled: list[Any] | None = None
     last_s: float = 0.0
     renewed_s: float = field(default_factory=time.monotonic)
 
@@ -71,9 +72,11 @@ class Replies:
             warn(tr(tab.language, "warn.busy"))
             return
         chat = self._services.chat
-        back = yield from self._run(ticket, tab, lambda t: chat.reply(cid, text, stop=t.stop), sent)
+        shown = _Shown(tab)
+        events = partial(chat.reply, cid, text)
+        back = yield from self._run(ticket, shown, lambda t: events(stop=t.stop), sent)
         gone = bool(back) and is_new and self._unbegun(ticket)
-        yield self._end(ticket, back, is_gone=gone)
+        yield self._end(ticket, shown, back, is_gone=gone)
 
     def retry(self, session: str, tab: Tab) -> Iterator[Updates]:
         """Ask the last question again, in place of its turn."""
@@ -87,8 +90,9 @@ class Replies:
             warn(tr(tab.language, "warn.busy"))
             return
         chat = self._services.chat
-        yield from self._run(ticket, tab, lambda t: chat.retry(cid, stop=t.stop))
-        yield self._end(ticket)
+        shown = _Shown(tab)
+        yield from self._run(ticket, shown, lambda t: chat.retry(cid, stop=t.stop))
+        yield self._end(ticket, shown)
 
     def edit(self, session: str, tab: Tab, turn_id: str, text: str) -> Iterator[Updates]:
         """Ask `text` in place of an earlier question; the turns from there on are cut off."""
@@ -101,19 +105,21 @@ class Replies:
             warn(tr(tab.language, "warn.busy"))
             return
         chat = self._services.chat
-        yield from self._run(ticket, tab, lambda t: chat.edit(cid, turn_id, text, stop=t.stop))
-        yield self._end(ticket)
+        shown = _Shown(tab)
+        yield from self._run(ticket, shown, lambda t: chat.edit(cid, turn_id, text, stop=t.stop))
+        yield self._end(ticket, shown)
 
     def _run(
-        self, ticket: Ticket, tab: Tab, events: Events, sent: Sent | None = None
+        self, ticket: Ticket, shown: _Shown, events: Events, sent: Sent | None = None
     ) -> Generator[Updates, None, str]:
         """All updates of one reply but the last; the text that was not taken, if any, to be
         changed or sent again. Where nobody is left who could, the chat keeps it."""
+        tab = shown.tab
         try:
             first = {"msg": gr.update(value="")} if sent else {}
             yield from self._begin(ticket, tab, first)
-            if (yield from self._ready(ticket, tab)):
-                yield from self._stream(ticket, events)
+            if (yield from self._ready(ticket, shown)):
+                yield from self._stream(ticket, shown, events)
         except (ChatbotError, RetrievalError) as error:
             # The turn of a chat that was deleted meanwhile cannot be kept, which is no news.
             if self._screen.conversation(ticket.conversation_id) is not None:
@@ -153,9 +159,8 @@ class Replies:
             "msg": box,
         }
 
-    def _ready(self, ticket: Ticket, tab: Tab) -> Generator[Updates, None, bool]:
+    def _ready(self, ticket: Ticket, shown: _Shown) -> Generator[Updates, None, bool]:
         """Wait for the model and for files of this chat that are being read. False if stopped."""
-        shown, shown_s = ("", ""), 0.0
         while not ticket.stop.is_set():
             status = self._services.engine.status
             name = self._jobs.reading(ticket.conversation_id)
@@ -164,37 +169,27 @@ class Replies:
             if status.state == "ready" and not name:
                 return True
             phase: Phase = "documents" if name else "loading"
-            if (phase, name) != shown or time.monotonic() - shown_s >= RENEW_S:
-                shown, shown_s = (phase, name), time.monotonic()
-                ticket.live = replace(ticket.live, phase=phase, document=name)
-                yield from self._show_live(ticket, tab)
-            else:
-                # An empty update lets the server notice a closed tab.
-                yield {}
+            ticket.live = replace(ticket.live, phase=phase, document=name)
+            is_due = ticket.live != shown.live or self._is_due(ticket, shown)
+            # An empty update lets the server notice a closed tab.
+            yield self._update(ticket, shown) if is_due else {}
             ticket.stop.wait(WAIT_S)
         return False
-
-    def _show_live(self, ticket: Ticket, tab: Tab) -> Iterator[Updates]:
-        if self._desk.tab(ticket.session).conversation_id == ticket.conversation_id:
-            live = messages(live_parts(ticket.live, tab.language))
-            yield {"chat": self._screen.settled(tab) + live, **self._runs(ticket, tab)}
 
     def _runs(self, ticket: Ticket, tab: Tab) -> Updates:
         """What tells a page that a reply runs in the chat that it shows."""
         return {"cid": ticket.conversation_id, "msg": self._screen.box(tab)}
 
-    def _stream(self, ticket: Ticket, events: Events) -> Iterator[Updates]:
+    def _stream(self, ticket: Ticket, shown: _Shown, events: Events) -> Iterator[Updates]:
         """Follow the reply, with at most one update in `UPDATE_S`, also while the model pauses."""
         ticket.live = replace(ticket.live, phase="waiting")
-        shown = _Shown()
+        shown.settled = None  # old turns may have been folded meanwhile
         with closing(Pump(events(ticket), ticket.stop.set)) as pump:
             while True:
                 rest_s = shown.last_s + UPDATE_S - time.monotonic()
                 try:
-                    event = pump.next(max(rest_s, 0.0) if ticket.live != shown.live else IDLE_S)
+                    event = pump.next(max(rest_s, 0.0) if ticket.live != shown.live else WAIT_S)
                 except StopIteration:
-                    if self._was_left(ticket, shown):
-                        yield self._update(ticket, shown)
                     return
                 if event is not None:
                     ticket.live = advanced(ticket.live, event)
@@ -204,8 +199,12 @@ class Replies:
                     yield self._update(ticket, shown)
                 elif event is None:
                     # An empty update lets the server notice a closed tab.
-                    is_due = self._was_left(ticket, shown) or self._is_old(shown)
+                    is_due = self._is_due(ticket, shown)
                     yield self._update(ticket, shown) if is_due else {}
+
+    def _is_due(self, ticket: Ticket, shown: _Shown) -> bool:
+        """Whether the page has to be told something, though the reply has come no further."""
+        return self._was_left(ticket, shown) or self._is_old(shown)
 
     @staticmethod
     def _is_old(shown: _Shown) -> bool:
@@ -213,16 +212,15 @@ class Replies:
 
     def _was_left(self, ticket: Ticket, shown: _Shown) -> bool:
         """Whether the tab has turned to another chat since the last update."""
-        tab = self._desk.tab(ticket.session)
-        return shown.tab is not None and tab.conversation_id != ticket.conversation_id
+        return self._desk.tab(ticket.session).conversation_id != shown.tab.conversation_id
 
     def _update(self, ticket: Ticket, shown: _Shown) -> Updates:
         """What has changed since the last update, for the tab if it shows this chat."""
         before, shown.live, shown.last_s = shown.live, ticket.live, time.monotonic()
         tab = self._desk.tab(ticket.session)
         if tab.conversation_id != ticket.conversation_id:
-            return self._left(ticket, tab, shown)
-        if tab != shown.tab:
+            return self._left(ticket, shown)
+        if tab != shown.tab or shown.settled is None:
             shown.tab, shown.settled = tab, self._screen.settled(tab)
         update: Updates = {"chat": shown.settled + messages(live_parts(ticket.live, tab.language))}
         if self._is_old(shown):
@@ -233,23 +231,29 @@ class Replies:
             update |= self._screen.inspector(tab, conversation, ticket.live.trace)
         return update
 
-    def _left(self, ticket: Ticket, tab: Tab, shown: _Shown) -> Updates:
+    def _left(self, ticket: Ticket, shown: _Shown) -> Updates:
         """Once after the tab has turned to another chat: that chat again, since our last update
         may have reached the page after it was drawn."""
-        late, shown.tab = shown.tab is not None, None
-        if not late:
+        shown.renewed_s = time.monotonic()
+        if not self._was_left(ticket, shown):
             return {}
+        shown.tab = tab = self._desk.tab(ticket.session)
         conversation = self._screen.conversation(tab.conversation_id)
         return {
             **self._screen.chat(tab, ticket.session, conversation),
             "cid": tab.conversation_id,
         }
 
-    def _end(self, ticket: Ticket, back: str = "", *, is_gone: bool = False) -> Updates:
+    def _end(
+        self, ticket: Ticket, shown: _Shown, back: str = "", *, is_gone: bool = False
+    ) -> Updates:
         """The last update of a reply draws the page from the store again."""
         tab = self._desk.tab(ticket.session)
         if tab.conversation_id != ticket.conversation_id and not is_gone:
-            return {"conversations": self._screen.conversations(tab)}
+            return {
+                "conversations": self._screen.conversations(tab),
+                **self._left(ticket, shown),
+            }
         update = self._screen.whole(tab, ticket.session)
         if back:
             update["msg"] = {**update["msg"], "value": back}

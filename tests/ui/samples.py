@@ -15,6 +15,8 @@ from chatbot.messages import (
 )
 from retrieval.types import Citation
 
+TAB = "tab1"
+"""The session of the tab that a test looks at."""
 NASTY = (
     "<name> <style>*{display:none}</style> <img src=x onerror=alert(1)> List<int> & \"'` ${1} {{x}}"
 )

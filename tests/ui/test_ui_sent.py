@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,7 @@ from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
 from retrieval.embed import ScriptedEmbedder, Vectors
 from retrieval.types import RetrievalError
-
-TAB = "tab1"
+from tests.ui.samples import TAB
 
 
 class Slow(ScriptedEngine):
@@ -41,26 +40,11 @@ def engine() -> Slow:
 
 
 @pytest.fixture
-def services(tmp_path: Path, engine: Slow) -> Iterator[Services]:
-    settings = Settings(data_dir=tmp_path, embedding_model="none")
-    with closing(build_services(settings, engine=engine)) as services:
-        yield services
-
-
-@pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The warnings of the page."""
     found: list[str] = []
     monkeypatch.setattr(replies, "warn", found.append)
     return found
-
-
-@pytest.fixture
-def page(services: Services, tmp_path: Path) -> Iterator[Handlers]:
-    made = Handlers(services, Inbox(tmp_path / "incoming", 1000))
-    made.load(Call(TAB, "", ""), "en", "")
-    yield made
-    made.close()
 
 
 def send(page: Handlers, text: str) -> list[Any]:
@@ -152,7 +136,7 @@ class Fetched(ScriptedEmbedder):
 def test_the_page_says_that_a_question_waits_for_the_embedding_model(
     tmp_path: Path, engine: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replies, "IDLE_S", 0.05)
+    monkeypatch.setattr(replies, "WAIT_S", 0.05)
     engine.is_there = True
     embedder = Fetched()
     file = tmp_path / "hours.txt"
