@@ -13,6 +13,11 @@ from dataclasses import dataclass, field, replace
 from chatbot.ui.i18n import Language
 from chatbot.ui.view import SHOWN_TURNS, LiveReply
 
+MAX_TABS = 10_000
+"""Tabs that are known at once. One that is closed while nothing runs in it goes without a word, so
+the one that was changed longest ago makes room; to a tab that is open all the same it is as after a
+restart of the program."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tab:
@@ -65,8 +70,14 @@ class Desk:
     def show(self, session: str, tab: Tab) -> Tab:
         """Note what the tab shows from now on."""
         with self._lock:
-            self._tabs[session] = tab
-            return tab
+            return self._note(session, tab)
+
+    def _note(self, session: str, tab: Tab) -> Tab:
+        self._tabs.pop(session, None)
+        self._tabs[session] = tab
+        if len(self._tabs) > MAX_TABS:
+            del self._tabs[next(iter(self._tabs))]
+        return tab
 
     def begin(self, session: str, tab: Tab, make: Callable[[], str]) -> Tab:
         """The tab with a chat; where it has none yet, that of the id which `make` returns.
@@ -95,8 +106,8 @@ class Desk:
         """Let the tab show more of the older turns, `least` of them at least."""
         with self._lock:
             tab = self._tabs.get(session, Tab())
-            self._tabs[session] = replace(tab, shown=max(tab.shown + SHOWN_TURNS, least))
-            return self._tabs[session]
+            more = max(tab.shown + SHOWN_TURNS, least)
+            return self._note(session, replace(tab, shown=more))
 
     def claim(self, conversation_id: str, session: str, live: LiveReply) -> Ticket | None:
         """Take the conversation for one reply, or None while another reply runs in it."""

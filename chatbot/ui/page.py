@@ -119,7 +119,6 @@ class _Wiring:
         self._page.load(
             self._load, [w["cid"], w["lang"]], self._outputs, js=_ON_LOAD_JS, **self._common()
         )
-        self._page.unload(self._unload)
         w["cid"].change(None, [w["cid"]], None, js="(id) => localchat.address(id)")
         w["msg"].stop(self._stop, [w["cid"]], None, **self._common())
         w["timer"].tick(self._plain(h.tick), [w["cid"]], self._outputs, **self._common())
@@ -156,9 +155,6 @@ class _Wiring:
         accept = request.headers.get("accept-language", "")
         handlers = _handlers(self._people, request)
         return self._named(handlers.load(_call(cid, request), str(language), accept))
-
-    def _unload(self, request: gr.Request) -> None:
-        self._people.leave(request.session_hash or "")
 
     def _stop(self, cid: str, request: gr.Request) -> None:
         _handlers(self._people, request).stop(_call(cid, request))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from chatbot.errors import InputError
 from chatbot.persons import Persons
 from chatbot.services import Services
+from chatbot.ui.desk import MAX_TABS
 from chatbot.ui.handlers import Handlers
 from chatbot.ui.inbox import Inbox
 
@@ -62,11 +63,17 @@ class People:
             return self._tabs.get(session) in (None, name)
 
     def _claim(self, name: str, session: str) -> None:
-        if session and self._tabs.setdefault(session, name) != name:
+        if not session:
+            return
+        if self._tabs.setdefault(session, name) != name:
             raise InputError("This tab belongs to someone else; reload the page.")
+        # The one that was used longest ago makes room: most go without a word.
+        self._tabs[session] = self._tabs.pop(session)
+        if len(self._tabs) > MAX_TABS:
+            del self._tabs[next(iter(self._tabs))]
 
     def leave(self, session: str) -> None:
-        """A tab was closed; it may no longer say whose it was."""
+        """A tab was closed while something ran in it; it may no longer say whose it was."""
         with self._lock:
             self._tabs.pop(session, None)
             everybody = list(self._handlers.values())

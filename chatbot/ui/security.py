@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping
+from functools import partial
 from ipaddress import ip_address
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,6 +25,7 @@ from chatbot.ui.calls import checked_id
 from chatbot.ui.closing import ENDED, Closing, run_until_closing
 from chatbot.ui.host_names import Refusals, asked_name
 from chatbot.ui.inbox import COOKIE, ROUTE, cookie_of
+from chatbot.ui.leaving import QUEUE, watched
 from chatbot.ui.login import LOGIN, Login, is_login
 from chatbot.ui.mcp import ROUTE as MCP
 from chatbot.ui.people import People
@@ -123,6 +125,9 @@ class Guard:
         elif scope["path"] == MCP:
             await self._mcp(scope, receive, guarded)
         else:
+            if scope["path"] == QUEUE:
+                left = partial(self._people.leave, _session(scope))
+                receive, guarded = watched(receive, guarded, left)
             await run_until_closing(self._closing, self._app, scope, receive, guarded)
 
     async def _pass_on(self, api: Api, scope: Scope, receive: Receive, send: Send) -> None:

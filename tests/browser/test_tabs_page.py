@@ -119,6 +119,25 @@ def test_a_long_reply_blocks_no_upload_stop_or_list_of_another_tab(
         own.close()
 
 
+def test_many_tabs_of_one_browser_leave_each_other_their_connections(
+    windows: Windows, site: Site
+) -> None:
+    """A browser opens six connections to a host at most, for all its tabs together."""
+    context = windows()
+    pages = [context.new_page() for _ in range(7)]
+    for page in pages:
+        page.goto(site.url, wait_until="commit")
+    for page in pages:
+        expect(page.locator("#language")).to_have_count(1)
+    tabs = [Person(page) for page in pages[:4]]
+    for tab in tabs:
+        tab.write("script:stall")
+    for tab in tabs:
+        expect(tab.stop_button).to_be_visible()
+        tab.stop_button.click()
+        expect(tab.feet.last).to_contain_text("Stopped.")
+
+
 @pytest.mark.parametrize("wish", ["slow", "stall"])
 def test_closing_the_tab_stops_the_reply_and_keeps_it(
     windows: Windows, site: Site, wish: str
