@@ -1,5 +1,6 @@
-// The page's own script, fourth part: what happens when the person is no longer logged in, or
-// somebody else has logged in in this browser. The draft is kept for whoever wrote it.
+// The page's own script, fourth part: what happens when the page is left or loaded again, when the
+// person is no longer logged in, or somebody else has logged in in this browser. The draft is kept
+// for whoever wrote it.
 (() => {
   'use strict';
   const { word, dialog, setBox, conversation } = localchat;
@@ -18,7 +19,7 @@
     } catch { /* private window */ }
     return id;
   };
-  localchat.keepDraft = keepDraft;
+  window.addEventListener('pagehide', keepDraft);
 
   let asking = false;
   const leave = async () => {

@@ -32,7 +32,6 @@
     do await wait(); while (!await isThere());
     location.reload();
   };
-  window.addEventListener('pagehide', () => { if (over) localchat.keepDraft(); });
 
   window.fetch = async (...given) => {
     let answer;

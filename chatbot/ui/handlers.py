@@ -152,12 +152,9 @@ class Handlers:
 
     def after_fold(self, call: Call) -> Updates:
         """Wait until old turns are folded, then show the line and the summary."""
-        tab = self._tab(call)
-        if call.conversation_id != tab.conversation_id:
-            # The last update of a reply was drawn after the chat that the tab had turned to.
-            now = self.screen.conversation(tab.conversation_id)
-            return {**self.screen.chat(tab, call.session, now), "cid": tab.conversation_id}
-        before = self.screen.conversation(tab.conversation_id)
+        if turned := self.after_act(call):
+            return turned
+        before = self.screen.conversation(self._tab(call).conversation_id)
         self._services.chat.wait_for_folds(60.0)
         tab = self._tab(call)
         after = self.screen.conversation(tab.conversation_id)
@@ -165,6 +162,13 @@ class Handlers:
         if same or after is None or self.desk.running(after.id):
             return {}
         return self.screen.chat(tab, call.session, after)
+
+    def after_act(self, call: Call) -> Updates:
+        """An answer was drawn. Of two that are on their way at once, the older one may come last;
+        then draw the chat that the tab has turned to."""
+        tab = self._tab(call)
+        is_shown = call.conversation_id == tab.conversation_id
+        return {} if is_shown else self.screen.whole(tab, call.session)
 
     def redraw(self, call: Call) -> Updates:
         """Something failed: show what is stored, with Send in place."""

@@ -123,6 +123,8 @@ class Options:
             save(data_dir, {**read_saved(data_dir), name: value})
             if name in LIVE:
                 self._services.chat.change_settings(changed)
+            else:
+                self.dismiss()  # it tells of what was wanted before
         return True
 
 

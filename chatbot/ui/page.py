@@ -122,7 +122,9 @@ class _Wiring:
         w["cid"].change(None, [w["cid"]], None, js="(id) => localchat.address(id)")
         w["msg"].stop(self._stop, [w["cid"]], None, **self._common())
         w["timer"].tick(self._plain(h.tick), [w["cid"]], self._outputs, **self._common())
-        w["bridge"].act(self._plain(h.act), [w["cid"]], self._outputs, **self._common())
+        w["bridge"].act(self._plain(h.act), [w["cid"]], self._outputs, **self._common()).success(
+            self._plain(h.after_act), [w["cid"]], self._outputs, **self._common()
+        )
         w["bridge"].uploaded(self._stream(h.uploaded), [w["cid"]], self._outputs, **self._common())
         self._finish(
             w["msg"].submit(self._send, [w["cid"], w["msg"]], self._outputs, **self._common())

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from chatbot.ui.desk import Tab
+from chatbot.ui.desk import Desk, Tab
 from chatbot.ui.screen import Screen, Updates
 from tests.browser.long_chat import long_chat
 from tests.browser.person import Person, Site, until
@@ -169,3 +169,50 @@ def test_a_failing_reply_is_told_kept_and_gives_send_back(
     expect(tab.send_button).to_be_visible()
     tab.ask("and now? script:plain")
     expect(tab.last_reply()).to_be_visible()
+
+
+def test_what_is_typed_while_the_question_is_on_its_way_stays_in_the_box(
+    tab: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, is_typed = Desk.begin, threading.Event()
+
+    def late(desk: Desk, session: str, shown: Tab, make: Callable[[], str]) -> Tab:
+        assert is_typed.wait(30)
+        return begin(desk, session, shown, make)
+
+    monkeypatch.setattr(Desk, "begin", late)
+    tab.write("Tell me")
+    tab.box.press_sequentially(" and")
+    is_typed.set()
+    expect(tab.feet).to_have_count(1)
+    expect(tab.box).to_have_value(" and")
+    expect(tab.questions).to_have_text(["Tell me"])
+
+
+def test_of_two_chats_that_were_opened_at_once_the_last_one_stays(
+    tab: Person, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (long_chat(site, name, 1) for name in ("opened1", "opened2"))
+    whole, is_last = Screen.whole, threading.Event()
+
+    def late(screen: Screen, shown: Tab, session: str) -> Updates:
+        update = whole(screen, shown, session)
+        if shown.conversation_id == first:
+            assert is_last.wait(30)
+        return update
+
+    monkeypatch.setattr(Screen, "whole", late)
+    for chat in (first, second):
+        tab.page.evaluate("(id) => localchat.act('open', { id })", chat)
+    title = tab.page.locator("#top h1")
+    expect(title).to_contain_text(second)
+    is_last.set()
+    expect(title).to_contain_text(first)
+    expect(title).to_contain_text(second)
+    assert tab.conversation_id == second
+
+
+def test_an_unsent_message_is_there_again_after_the_page_was_loaded_again(tab: Person) -> None:
+    tab.box.fill("Not sent yet")
+    tab.page.reload()
+    expect(tab.box).to_have_value("Not sent yet")
