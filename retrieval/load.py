@@ -114,7 +114,7 @@ def check_file(path: Path, limits: LoadLimits) -> tuple[Loader, int]:
             f"This file has {size:.1f} MiB, {most:g} MiB are allowed; split it or raise the limit."
         )
     if status.st_size == 0:
-        raise LoadError("This file is empty (0 bytes); upload it again.")
+        raise LoadError("This file is empty (0 bytes); save it anew and give it again.")
     return loader, status.st_size
 
 

@@ -45,6 +45,14 @@ def test_ask_streams_the_answer_for_people(folder: Path, scripted: UseScript) ->
     assert "small English demo model" in outcome.err
 
 
+def test_ask_says_that_a_reply_may_go_on(folder: Path, scripted: UseScript) -> None:
+    scripted(["word " * 200])
+    asked = ("ask", "What is it?", "--documents", folder / "tower.txt", *KEYWORDS_ONLY)
+    cut, whole = (inside(*asked, "--reply-tokens", count) for count in ("20", "300"))
+    assert "the reply reached --reply-tokens" in cut.err
+    assert "the reply reached --reply-tokens" not in whole.err
+
+
 def test_unsupported_statements_are_one_line(folder: Path, scripted: UseScript) -> None:
     scripted(["The moon is a large cheese. Seven whales own the harbour bank."])
     outcome = inside(

@@ -19,7 +19,7 @@ from chatbot.commands.common import (
     wait_for_engine,
 )
 from chatbot.commands.library_hints import stored_documents
-from chatbot.commands.replying import follow
+from chatbot.commands.replying import CUT, follow
 from chatbot.commands.table import sources_text
 from chatbot.console import Console
 from chatbot.errors import EngineError
@@ -57,6 +57,8 @@ def run(arguments: argparse.Namespace, settings: Settings, console: Console) -> 
     else:
         for line in sources_text(turn, listed_by="; --json lists them"):
             console.result(line)
+        if turn.finish == "length":
+            console.note(CUT)
         stored = 0 if arguments.documents else stored_documents(settings)
         if stored:
             console.note(

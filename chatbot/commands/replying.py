@@ -13,6 +13,9 @@ from chatbot.console import Console
 from chatbot.engine.base import TextDelta
 from chatbot.messages import Notice, Turn
 
+CUT = "(the reply reached --reply-tokens)"
+"""What is told of a reply that might have gone on."""
+
 
 def follow(events: Iterator[ChatEvent], console: Console, *, streamed: bool) -> Turn:
     """Run a reply to its end and return the finished turn.

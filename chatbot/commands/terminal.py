@@ -20,7 +20,7 @@ from chatbot.commands.common import (
 )
 from chatbot.commands.library_hints import found_by_name, unused_here
 from chatbot.commands.memory_table import memory_table
-from chatbot.commands.replying import ctrl_c_sets, follow
+from chatbot.commands.replying import CUT, ctrl_c_sets, follow
 from chatbot.commands.table import sources_text, trace_table
 from chatbot.console import Console
 from chatbot.errors import EngineError, InputError
@@ -121,7 +121,7 @@ class Terminal:
         if turn.finish == "cancelled":
             self._console.note("(stopped)")
         elif turn.finish == "length":
-            self._console.note("(the reply reached --reply-tokens)")
+            self._console.note(CUT)
         elif turn.finish == "memory" and turn.reply:
             self._console.note("(stopped by memory; the reply so far is kept, /retry asks again)")
         elif turn.finish in ("error", "memory"):

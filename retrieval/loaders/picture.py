@@ -10,7 +10,7 @@ from retrieval.loaders.parsed import Parsed
 from retrieval.loaders.recognition import INSTALL, languages, recognise
 from retrieval.types import LoadError, Page
 
-NOTE = "The text of {} was recognised from pictures (OCR) and may hold mistakes."
+NOTE = "The text of {} was recognised (OCR) and may hold mistakes."
 
 
 def read(path: Path, max_pages: int) -> Parsed:

@@ -187,7 +187,7 @@ def test_settings_say_their_cost_and_refuse_what_cannot_be(windows: Windows, fol
         tab.page.locator("[data-act=options]").click()
         settings = tab.page.locator("#settings")
         temperature = settings.locator("[data-name=temperature] input")
-        expect(settings.locator(".option").first).to_contain_text("the model is loaded again")
+        expect(settings.locator(".option").first).to_contain_text("model to be loaded again")
         temperature.fill("7")
         temperature.press("Tab")
         expect(settings.locator(".refused")).to_have_text("Must be from 0 to 2.")
