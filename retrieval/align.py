@@ -25,6 +25,9 @@ to choose between places that hold the same answer."""
 MIN_QUESTION_SHARE = 0.2
 PAIR_GAIN = 1.5
 """Two sentences are cited in place of one only if they hold clearly more of the statement."""
+TITLE_FACTOR = 0.5
+"""A title has many of a question's words and says no more than what the document is about."""
+MAX_TITLE_WORDS = 14
 
 _HEADING = re.compile(r"^\s*#{1,6}\s")
 
@@ -85,6 +88,7 @@ def best_sentence(question: str, passages: Sequence[Labelled]) -> Citation | Non
     best, best_score = None, 0.0
     for place in places:
         shared = sum(weights[term] for term in terms & place.terms)
+        shared *= TITLE_FACTOR if _is_title(place) else 1.0
         score = shared / (1.0 + 0.02 * ranks[place.labelled.label])
         if score > best_score:
             best, best_score = place, score
@@ -173,6 +177,14 @@ def _best(
 def _is_heading(place: Place) -> bool:
     text = place.text
     return bool(_HEADING.match(text)) or (len(text.split()) <= 4 and text[-1:].isalnum())
+
+
+def _is_title(place: Place) -> bool:
+    """Whether it is the first line of a document, and reads as its name."""
+    passage, text = place.labelled.passage, place.text
+    is_first = passage.start + place.start == 0 and place.end < len(passage.text.rstrip())
+    is_short = len(text.split()) <= MAX_TITLE_WORDS and text[-1:].isalnum()
+    return is_first and is_short and not re.search(r"[:|\t]", text)
 
 
 def _weights(terms: set[str], places: Sequence[Place]) -> dict[str, float]:

@@ -130,6 +130,34 @@ def test_the_best_sentence_is_no_heading() -> None:
     assert best is not None and "24 months" in best.quote
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        (
+            "Who signed the rental contract?",
+            "Rental contract for the warehouse at Pier 9\n\nThe contract was signed by Margaret "
+            "Oldfield on 12 March 2024.",
+            "The contract was signed by Margaret Oldfield on 12 March 2024.",
+        ),
+        (
+            "창고 임대 계약서에는 누가 서명했나요?",
+            "9번 부두 창고 임대 계약서\n\n계약서에는 김하늘이 2024년 3월 12일에 서명했다.",
+            "계약서에는 김하늘이 2024년 3월 12일에 서명했다.",
+        ),
+        (
+            "What is the amount due?",
+            "Amount due on 3 May: 918 euros\n\nThe bakery is at the harbour.",
+            "Amount due on 3 May: 918 euros",
+        ),
+    ],
+)
+def test_the_title_of_a_document_gives_way_to_a_sentence_in_it(
+    question: str, text: str, answer: str
+) -> None:
+    best = best_sentence(question, [labelled("1", text, "contract.pdf")])
+    assert best is not None and best.quote == answer
+
+
 def test_the_question_chooses_between_equal_numbers() -> None:
     text = "The north tower has 24 steps and a bell. The south tower has 24 windows and a clock."
     sources = [labelled("1", text, "towers.txt")]
