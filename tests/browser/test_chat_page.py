@@ -79,7 +79,7 @@ def test_stop_comes_back_where_a_page_drawn_before_the_reply_arrives_after_its_s
     is_sent.set()
     tab.page.evaluate("() => window.sendComes")
     expect(tab.stop_button).to_be_visible(timeout=10_000)
-    assert tab.conversation_id
+    expect(tab.page).to_have_url(re.compile("c="))
     tab.page.keyboard.press("Escape")
     expect(tab.feet).to_have_count(1, timeout=10_000)
     expect(tab.feet).to_contain_text("Stopped.")
